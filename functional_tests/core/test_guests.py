@@ -100,12 +100,21 @@ def test_a_crd_with_a_custom_resource_of_a_user_stays_unmarked_and_is_reported(v
     assert logged(operation["id"])
 
 
-def test_delete_guests_takes_all(vnf: Vnf, cluster: Cluster):
+def test_delete_guests_takes_all_of_users_and_names_it(vnf: Vnf, cluster: Cluster, logged: Logged):
     vnf.instantiate("namespace.yaml", "crd.yaml")
-    guests = [RELEASE, pod("stranger", HOUSE), volume_claim("data", HOUSE), OF_ANOTHER]
+    guests = [RELEASE, pod("stranger", HOUSE), volume_claim("data", HOUSE)]
     with cluster.holding(*guests, PLACE.custom("Visit", "theirs", PLACE.name)):
-        vnf.terminate(delete_guests=True)
+        operation = vnf.terminate(delete_guests=True)
         assert containers(cluster) == []
+    assert logged(f"Namespace {HOUSE} is to be deleted with objects of others: ")
+    assert logged(operation["id"])
+
+
+def test_delete_guests_takes_nothing_of_another_instance(vnf: Vnf, cluster: Cluster):
+    vnf.instantiate("namespace.yaml")
+    with cluster.holding(OF_ANOTHER, pod("stranger", HOUSE)):
+        vnf.terminate(delete_guests=True)
+        assert cluster.get("Pod", "stranger", HOUSE) and cluster.get("ConfigMap", "theirs", HOUSE)
 
 
 def test_a_new_package_without_its_namespace_and_crd_keeps_them_and_what_it_has_there(

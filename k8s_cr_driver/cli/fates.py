@@ -45,10 +45,10 @@ class Fates:
         *,
         delete_guests: bool = False,
     ) -> None:
-        self._lives, self._wanted, self._delete_guests = dict(lives), wanted, delete_guests
+        self._lives, self._wanted = dict(lives), wanted
         inventory = Inventory(cluster.connection, instance.namespace, instance.id)
         inventory.content = instance.content
-        self._context = WriteContext(cluster.client, inventory)
+        self._context = WriteContext(cluster.client, inventory, delete_guests=delete_guests)
         if not wanted:
             self._lives |= {key_of(orphan): orphan for orphan in self._orphans()}
         self._released = {key: why for key, live in self._lives.items() if (why := instance.why_it_stays(key, live))}
@@ -70,7 +70,7 @@ class Fates:
                 return ""
             if self._is_used(key, live):
                 return IN_USE
-            return "" if self._delete_guests else redact(self._guests.reason(live))
+            return redact(self._guests.reason(live))
         except DriverError as error:
             return f"if it cannot be examined: {redact(str(error))}"
 

@@ -24,7 +24,9 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, kind_of
+from k8s_cr_driver.ownership.delete import announce
 from k8s_cr_driver.ownership.earlier import released_earlier
+from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, oldest_owner, release_orphans
 from k8s_cr_driver.ownership.owners import Owners, by_uid, holders, release_from_owners, with_owners
@@ -113,6 +115,10 @@ class Rest:
             with self._attempts.abandonable(f"the owners of {key_of(live)}"):
                 takers |= request(functools.partial(owners.going, live))
                 going_later.update(request(functools.partial(later.going, live)))
+        if self._context.delete_guests:
+            guests = Guests(self._context, leaving=() if self._applier.nodes else members)
+            with self._attempts.abandonable("objects of others"):
+                request(lambda: announce(self._context, [live for _, live in self._shared(members)], guests))
         self._is_pruning = True
         self._releases.take_along(takers)
         for _, live in of_others:
@@ -208,7 +214,7 @@ class Rest:
 
         Without it all kinds were listed; one whose CRD others delete now is not for a moment, until that is confirmed.
         """
-        is_unknown = self._operation.abandon and not self._context.delete_guests
+        is_unknown = self._operation.abandon
         return self._applier.uses(live) or (is_unknown and (self._members.has_left(live) or self._may_hold_unlisted(live)))
 
     def _may_hold_unlisted(self, live: Object) -> bool:

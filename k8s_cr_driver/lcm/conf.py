@@ -8,7 +8,7 @@ import contextlib
 import functools
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +20,7 @@ from k8s_cr_driver.engine.watches import WATCH_LIMITS
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.package.limits import Limits
+from k8s_cr_driver.vnf import tenants
 from k8s_cr_driver.vnf.counts import VNFCS
 from k8s_cr_driver.vnf.policy import Policy
 
@@ -57,10 +58,42 @@ POLICY = [
         default=True,
         help="Whether packages may contain objects outside of namespaces: Namespaces, CustomResourceDefinitions, ClusterRoles.",
     ),
-    cfg.BoolOpt("allow_adopt_existing", default=True, help="Whether requests may set adopt-existing."),
-    cfg.BoolOpt("allow_force_conflicts", default=True, help="Whether requests may set force-conflicts."),
+    cfg.BoolOpt(
+        "allow_adopt_existing",
+        default=True,
+        help="Whether requests may set adopt-existing, if their users have the policy rule "
+        "``os_nfv_orchestration_api_v2:k8s_cr:adopt_existing``, by default admins.",
+    ),
+    cfg.BoolOpt(
+        "allow_force_conflicts",
+        default=True,
+        help="Whether requests may set force-conflicts, if their users have the policy rule "
+        "``os_nfv_orchestration_api_v2:k8s_cr:force_conflicts``, by default admins.",
+    ),
 ]
 """Also in the groups ``[k8s_cr:ID]`` of a project or a VIM."""
+
+GRANTS = [
+    cfg.ListOpt(
+        "tenant_kinds",
+        default=[],
+        help="Kinds that tenants may have besides those that ``restrict_tenants`` allows, in the form of allowed_kinds, also "
+        "outside of namespaces.",
+    ),
+    cfg.ListOpt(
+        "tenant_cluster_roles",
+        default=["view"],
+        help="ClusterRoles that RoleBindings of tenants may name, with * for any part. Other RoleBindings name Roles of their "
+        "package.",
+    ),
+    cfg.BoolOpt(
+        "allow_service_addresses",
+        default=False,
+        help="Whether Services of tenants may choose their addresses and NodePorts: externalIPs, loadBalancerIP, nodePort, "
+        "healthCheckNodePort, and annotations that do the same.",
+    ),
+]
+"""Also in the group ``[k8s_cr:ID]`` of a project, to which they give more."""
 
 OPTIONS = [
     cfg.StrOpt(
@@ -126,15 +159,25 @@ OPTIONS = [
         "VIM registered in their project; vimConnectionInfo.accessInfo of these is ignored. Not for management drivers of "
         "packages, such as the credential sender: they have the copy.",
     ),
+    cfg.BoolOpt(
+        "allow_delete_guests",
+        default=False,
+        help="Whether requests may set delete-guests, if their users have the policy rule "
+        "``os_nfv_orchestration_api_v2:k8s_cr:delete_guests``, by default admins.",
+    ),
     *POLICY,
+    *GRANTS,
     cfg.BoolOpt(
         "restrict_tenants",
         default=True,
-        help="Whether packages of users without the policy rule ``os_nfv_orchestration_api_v2:k8s_cr:unrestricted``, by "
-        "default the role admin, must not contain objects in the namespaces ``kube-*``, webhook configurations and "
-        "admission policies, APIServices, ClusterRoles and ClusterRoleBindings, RoleBindings to cluster-admin, Pods that are "
-        "privileged or have paths, ports, namespaces or capabilities of their nodes, local PersistentVolumes, Namespaces that "
-        "permit privileged Pods, and Services with externalIPs.",
+        help="Whether users without the policy rule ``os_nfv_orchestration_api_v2:k8s_cr:unrestricted``, by default the role "
+        "admin, are tenants: their packages contain only what an allowlist has, see :doc:`/operator/hardening`.",
+    ),
+    cfg.StrOpt(
+        "tenant_pod_security",
+        default=tenants.LEVELS[0],
+        choices=tenants.LEVELS,
+        help="What the label ``pod-security.kubernetes.io/enforce`` says at least in each Namespace that a tenant makes.",
     ),
     cfg.ListOpt(
         "allowed_scripts",
@@ -311,9 +354,27 @@ def policies(conf: cfg.ConfigOpts, ids: Iterable[str]) -> dict[str, Policy]:
     return {group: _policy(found) for group, found in {"k8s_cr": conf.k8s_cr, **named}.items() if found is not None}
 
 
+def tenant_rules(conf: cfg.ConfigOpts, project: str, may_use: Callable[[str], str]) -> tenants.Rules:
+    """What tenants of a project may have: by [k8s_cr], and more by the group of the project."""
+    groups = [group for group in (conf.k8s_cr, _group(conf, f"k8s_cr:{project}", GRANTS)) if group is not None]
+    return tenants.Rules(
+        tenant_kinds=[one for group in groups for one in group.tenant_kinds],
+        tenant_cluster_roles=[one for group in groups for one in group.tenant_cluster_roles],
+        allow_service_addresses=any(group.allow_service_addresses for group in groups),
+        tenant_pod_security=conf.k8s_cr.tenant_pod_security,
+        may_use=may_use,
+    )
+
+
+def given_namespaces(conf: cfg.ConfigOpts, project: str) -> list[str]:
+    """Patterns of the namespaces that the operator gives a project."""
+    group = _group(conf, f"k8s_cr:{project}", POLICY)
+    return [] if group is None else list(group.allowed_namespaces)
+
+
 def _policy(options: Any) -> Policy:
     """The policy that the options with the names of its fields give."""
-    values: dict[str, Any] = {field.name: options[field.name] for field in fields(Policy)}
+    values: dict[str, Any] = {field.name: options[field.name] for field in fields(Policy) if field.name in options}
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     return Policy(**{**values, **lists})
 

@@ -22,7 +22,7 @@ from tacker.sol_refactored.objects.v2 import fields
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.engine.watches import WatchLimits
-from k8s_cr_driver.lcm import desired, intree_driver, permitted, registered_vim, request, scale_status, vim
+from k8s_cr_driver.lcm import desired, intree_driver, permitted, registered_vim, request, scale_status
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.problem_details import Verb, abandoning, boundary, is_current
 from k8s_cr_driver.lcm.sync_round import once_in_a_round
@@ -45,11 +45,11 @@ class Driver:
     """Takes the place of Tacker's in-tree driver `Kubernetes`: stateless, Tacker creates one for each call."""
 
     def instantiate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
-        with boundary("instantiate", inst.id, grant_req, vnfd) as verb:
-            stored = StoredInstance.read(inst)
+        with boundary("instantiate", inst.id, req, grant_req, vnfd) as verb:
+            stored = _stored(verb, inst)
             wanted, options = desired.load(stored, vnfd, request.updated(Options(), req))
             with _session(verb, stored, options, applies=len(wanted)) as session:
-                resources = _placed(session, wanted, options, stored)
+                resources = _placed(verb, session, wanted, options, stored)
                 level = req.instantiationLevelId if req.obj_attr_is_set("instantiationLevelId") else None
                 assigned = desired.assigned_vdus(resources, vnfd, req.flavourId, options)
                 assigned = counts.at_level(assigned, vnfd, req.flavourId, level)
@@ -57,7 +57,7 @@ class Driver:
                 session.reconcile(desired.merged(resources, assigned), prune=Prune(unlabeled=False), first=True)
                 stored.start(req.flavourId)
                 stored.options, stored.vdus = options, session.with_explicit_counts(assigned)
-                stored.vnfd_id = vnfd.vnfd_id
+                stored.vnfd_id, stored.is_tenants = vnfd.vnfd_id, permitted.is_tenant(stored, verb.initiator)
                 stored.write(session.vnfcs(assigned), session.inventory)
 
     def instantiate_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
@@ -65,8 +65,8 @@ class Driver:
 
         Also rolls back an instantiate that the in-tree driver has started.
         """
-        with boundary("rollback of instantiate", inst.id, grant_req, vnfd) as verb:
-            stored = StoredInstance.read(inst)
+        with boundary("rollback of instantiate", inst.id, req, grant_req, vnfd) as verb:
+            stored = _stored(verb, inst)
             namespace = request.namespace(req)
             with _session(verb, stored, Options(namespace=namespace)) as session:
                 session.recover_inventory(desired.of_failed_instantiate(stored, vnfd, req))
@@ -76,30 +76,31 @@ class Driver:
 
     def terminate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """With `abandon`, objects that cannot be deleted until the deadline are left on the cluster, and logged."""
-        with boundary("terminate", inst.id, grant_req, vnfd) as verb:
-            stored = StoredInstance.read(inst)
+        with boundary("terminate", inst.id, req, grant_req, vnfd) as verb:
+            stored = _stored(verb, inst)
             options, abandon = request.options_in_place(stored, req), request.is_set(req, "abandon")
-            grace_period = request.grace_period(req)
+            grace_period, delete_guests = request.grace_period(req), request.is_set(req, "delete-guests")
+            permitted.check_options(stored, verb.initiator, options, delete_guests=delete_guests)
             guard = abandoning(stored) if abandon else contextlib.nullcontext()
             with guard, _session(verb, stored, options, extra=grace_period, abandon=abandon) as session:
-                session.reconcile([], prune=Prune(grace_period, delete_guests=request.is_set(req, "delete-guests")))
+                session.reconcile([], prune=Prune(grace_period, delete_guests=delete_guests))
 
     def scale(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
-        with boundary("scale", inst.id, grant_req, vnfd) as verb:
-            stored = StoredInstance.read(inst)
+        with boundary("scale", inst.id, req, grant_req, vnfd) as verb:
+            stored = _stored(verb, inst)
             stored.check_applied(vnfd)
             sign = 1 if req.type == "SCALE_OUT" else -1
             deltas = vnfd.get_scale_vdu_and_num(stored.flavour, req.aspectId)
             changes = {vdu: sign * req.numberOfSteps * delta for vdu, delta in deltas.items()}
             choice = stored.to_remove(grant_req, grant) if sign < 0 else None
             options = request.options_in_place(stored, req)
-            permitted.check([], options, vim.identifier(stored.vim))
+            permitted.check_options(stored, verb.initiator, options)
             self._scale(verb, stored, options, changes, choice)
 
     def scale_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Ignores the request's options: invalid options may be why scale failed."""
-        with boundary("rollback of scale", inst.id, grant_req, vnfd) as verb:
-            stored = StoredInstance.read(inst)
+        with boundary("rollback of scale", inst.id, req, grant_req, vnfd) as verb:
+            stored = _stored(verb, inst)
             deltas = vnfd.get_scale_vdu_and_num(stored.flavour, req.aspectId)
             self._scale(verb, stored, stored.options, dict.fromkeys(deltas, 0), None)
 
@@ -119,8 +120,8 @@ class Driver:
 
     def heal(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Chosen VNFCs, or all: Pods and Machines are replaced, the objects of the others applied again."""
-        with boundary("heal", inst.id, grant_req, vnfd) as verb:
-            stored = StoredInstance.read(inst)
+        with boundary("heal", inst.id, req, grant_req, vnfd) as verb:
+            stored = _stored(verb, inst)
             options, recreate = request.options_in_place(stored, req), request.is_set(req, "recreate")
             everything = request.heals_all(req)
             if everything:
@@ -134,27 +135,27 @@ class Driver:
                     wanted = desired.merged(session.place(package, assigned), assigned)
                 else:
                     wanted = vdus.whole_objects({vdu: assigned[vdu] for vdu in chosen})
-                permitted.check(wanted, options, vim.identifier(stored.vim))
+                permitted.check(wanted, options, stored, verb.initiator, session)
                 replacement = session.replacement(assigned, chosen, wanted, everything=everything, recreate=recreate)
                 session.reconcile(wanted, prune=None, replacement=replacement)
                 stored.write(session.vnfcs(assigned), session.inventory)
 
     def change_vnfpkg(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """`vnfd` is the new package. Counts and parameters stay unless the request gives new ones."""
-        with boundary("change of the current VNF package", inst.id, grant_req, vnfd) as verb:
-            stored = StoredInstance.read(inst)
+        with boundary("change of the current VNF package", inst.id, req, grant_req, vnfd) as verb:
+            stored = _stored(verb, inst)
             given, options = request.params(req).get("parameters") or {}, request.options(stored, req)
             stored.check_flavour(vnfd)
             wanted, options, former = desired.of_change(stored, vnfd, options, given)
-            self._change(
-                verb, stored, options, wanted, vnfd, former, delete_guests=request.is_set(req, "delete-guests")
-            )
+            delete_guests = request.is_set(req, "delete-guests")
+            permitted.check_options(stored, verb.initiator, options, delete_guests=delete_guests)
+            self._change(verb, stored, options, wanted, vnfd, former, delete_guests=delete_guests)
             inst.vnfdId = req.vnfdId
 
     def change_vnfpkg_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """`vnfd` is the old package; the instance is as it was before the change."""
-        with boundary("rollback of change of the current VNF package", inst.id, grant_req, vnfd) as verb:
-            stored = StoredInstance.read(inst)
+        with boundary("rollback of change of the current VNF package", inst.id, req, grant_req, vnfd) as verb:
+            stored = _stored(verb, inst)
             stored.check_applied(vnfd)
             wanted, options = desired.load(stored, vnfd, stored.options)
             self._change(verb, stored, options, wanted, vnfd, wanted, is_rollback=True)
@@ -182,7 +183,7 @@ class Driver:
             if is_rollback and stored.vnfd_id and not any(map(is_url, options.files)):
                 resources = session.place(wanted, stored.vdus)
             else:
-                resources = _placed(session, wanted, options, stored, stored.vdus)
+                resources = _placed(verb, session, wanted, options, stored, stored.vdus)
             assigned = desired.assigned_vdus(resources, vnfd, stored.flavour, options)
             before = session.stored_vdus(stored.vdus)
             given = counts.given(assigned, dict(zip((obj.key for obj in resources), former, strict=True)))
@@ -197,13 +198,15 @@ class Driver:
             session.change(wanted_now, checked=not is_rollback, delete_guests=delete_guests)
             stored.options, stored.vdus, stored.counts = options, session.with_explicit_counts(assigned), {}
             stored.vnfd_id = vnfd.vnfd_id
+            if not is_rollback:
+                stored.is_tenants = permitted.is_tenant(stored, verb.initiator)
             scale_status.remember_new_aspects(stored, vnfd)
             stored.write(session.vnfcs(assigned), session.inventory)
 
     def diff_check_inst(self, inst: Any, vim_info: Any) -> None:
         """Tacker's periodic check of an instance, without a lock: DbSyncNoDiff if the record and the cluster agree."""
         with boundary("look at the VNFCs", inst.id) as verb:
-            stored = StoredInstance.read(inst)
+            stored = _stored(verb, inst)
             with _session(verb, stored, stored.options) as session:
                 _differences(session, stored)
 
@@ -217,7 +220,7 @@ class Driver:
         read = vnf_instance.to_dict()
         _check_idle(context, vnf_instance.id)
         with boundary("database synchronization", vnf_instance.id) as verb:
-            stored = StoredInstance.read(vnf_instance)
+            stored = _stored(verb, vnf_instance)
             if stored.vim is None:
                 raise sol_ex.DbSyncNoDiff("It has been terminated since the round began.")
             with _session(verb, stored, stored.options) as session:
@@ -250,12 +253,24 @@ def _check_idle(context: Any, instance: str, *more: str) -> None:
             raise sol_ex.OtherOperationInProgress(inst_id=instance)
 
 
+def _stored(verb: Verb, inst: Any) -> StoredInstance:
+    """What the verb needs of Tacker's record, with the project of the instance."""
+    stored = StoredInstance.read(inst)
+    stored.project = registered_vim.project(stored, verb.initiator)
+    return stored
+
+
 def _placed(
-    session: Session, wanted: list[Object], options: Options, stored: StoredInstance, before: VduObjects | None = None
+    verb: Verb,
+    session: Session,
+    wanted: list[Object],
+    options: Options,
+    stored: StoredInstance,
+    before: VduObjects | None = None,
 ) -> list[CustomResource]:
     """The objects in their namespaces, if they and the options are permitted."""
     resources = session.place(wanted, before)
-    permitted.check(resources, options, vim.identifier(stored.vim))
+    permitted.check(resources, options, stored, verb.initiator, session)
     return resources
 
 
@@ -280,7 +295,6 @@ def _session(
     operator_rules.use_once(CONF.k8s_cr.health_rules)
     given = min(options.wait_timeout or 0.0, CONF.k8s_cr.max_wait_timeout)
     seconds = (given or CONF.v2_vnfm.kubernetes_vim_rsc_wait_timeout) + extra
-    stored.project = registered_vim.project(stored)
     endpoint = registered_vim.endpoint(stored.vim, stored.project)
     verb.begins(endpoint.url, applies)
     operation = Operation.lasting(
@@ -305,6 +319,7 @@ def _session(
         yields=yields,
         keeps_versions=keeps_versions,
         request_deadline=math.inf if verb.operation else operation.deadline,
+        adopts_crds=not permitted.is_tenant(stored, verb.initiator),
         max_vnfcs=CONF.k8s_cr.max_vnfcs,
     ) as session:
         if stored.is_moved:

@@ -58,6 +58,9 @@ COUNTS = "counts"
 PROJECT = "project"
 """Key in `OWN`: the project that has instantiated the instance. Absent in records before it, until a user of one acts."""
 
+TENANT = "tenant"
+"""Key in `OWN`: whether a tenant has given the instance its package, see `permitted.is_tenant`. Absent in earlier records."""
+
 VNFD_ID = "vnfd-id"
 """Key in `OWN`: the VNFD of the last instantiate or change of package; a MODIFY may have named another one since. Absent in
 records before it, and not to be believed if the in-tree driver has acted since."""
@@ -103,6 +106,8 @@ class StoredInstance:
     """That of the instance's VIM; "" if it is not known."""
     vnfd_id: str
     """See `VNFD_ID`; "" if it is not known."""
+    is_tenants: bool
+    """See `TENANT`."""
 
     @classmethod
     def read(cls, record: Any) -> StoredInstance:
@@ -128,6 +133,7 @@ class StoredInstance:
             new_aspects=own.get(NEW_ASPECTS) or [],
             project=own.get(PROJECT) or "",
             vnfd_id="" if is_pending or _has_other_files(metadata, own) else own.get(VNFD_ID) or "",
+            is_tenants=own.get(TENANT) is True,
         )
 
     @property
@@ -231,6 +237,7 @@ class StoredInstance:
             **self.options.as_params(),
             **({PROJECT: self.project} if self.project else {}),
             **({VNFD_ID: self.vnfd_id} if self.vnfd_id else {}),
+            **({TENANT: True} if self.is_tenants else {}),
             ENDPOINT: self.vim.interfaceInfo["endpoint"],
             BY_INTREE_DRIVER: self.by_intree_driver,
             INVENTORY: {
@@ -244,6 +251,13 @@ class StoredInstance:
             },
             **({NEW_ASPECTS: self.new_aspects} if self.new_aspects else {}),
         }
+
+
+def project_of(record: Any) -> str:
+    """The project of an instance by Tacker's record of it; "" if it is not known."""
+    info = record.instantiatedVnfInfo if record.obj_attr_is_set("instantiatedVnfInfo") else None
+    metadata = (info.metadata if info and info.obj_attr_is_set("metadata") else None) or {}
+    return str((metadata.get(OWN) or {}).get(PROJECT) or "")
 
 
 def _check_version(record: Any, own: dict[str, Any]) -> None:

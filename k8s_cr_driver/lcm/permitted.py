@@ -1,59 +1,89 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Whether the user of a request may have the objects of a package: the operator's policies, and what only admins may do.
+Whether an operation may have the objects of a package and the options of its request: the operator's policies, and what only
+admins may do.
 
-Who is an admin is the matter of Tacker's policy (oslo.policy). Tacker's API server sends the context of the request, with its
-project and roles, to the conductor, which makes it the context of the worker. A worker without a request, such as a
-retry that the conductor starts by itself, has the context of an admin or none.
+Who is an admin is the matter of Tacker's policy (oslo.policy). An operation is judged by who began it (`lcm.initiator`), one
+that the conductor began by who has given the instance its package, and the policy of a project is that of the instance.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from oslo_context import context as oslo_context
 from oslo_policy import policy as oslo_policy
 from tacker import context, policy
+from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import config
 
-from k8s_cr_driver.errors import Forbidden
-from k8s_cr_driver.lcm import conf
+from k8s_cr_driver.errors import ApiError, Forbidden
+from k8s_cr_driver.lcm import conf, initiator, vim
+from k8s_cr_driver.lcm.initiator import Initiator
+from k8s_cr_driver.lcm.instance_info import StoredInstance, project_of
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.labels import bringers, is_created, users
 from k8s_cr_driver.package import scripts
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import tenants
 from k8s_cr_driver.vnf.additional_params import Options
+from k8s_cr_driver.vnf.policy import OPTIONS, Policy, matches
+from k8s_cr_driver.vnf.session import Session
 
 CONF = config.CONF
 UNRESTRICTED = "os_nfv_orchestration_api_v2:k8s_cr:unrestricted"
-_RULE = oslo_policy.RuleDefault(
-    UNRESTRICTED, "is_admin:True", "Have objects in VNF packages that reach beyond the namespaces of a tenant."
-)
+_RULES = {
+    UNRESTRICTED: "Have objects in VNF packages that reach beyond the namespaces of a tenant.",
+    **{
+        f"os_nfv_orchestration_api_v2:k8s_cr:{name.replace('-', '_')}": f"Set {name} in additionalParams."
+        for name in OPTIONS
+    },
+}
+_AGAIN = "fail the operation and begin it again, because it is not known who began it"
 
 
-def check(resources: Sequence[CustomResource], options: Options, vim: str) -> None:
-    """Raise Forbidden, which names the object and the rule; `vim` is the vimId of the instance."""
-    current = oslo_context.get_current()
-    project = current.project_id if current else None
+def check_options(stored: StoredInstance, began: Initiator, options: Options, *, delete_guests: bool = False) -> None:
+    """Raise Forbidden, which names the option and the rule, for one that the request must not set."""
+    given = (options.adopt_existing, options.force_conflicts, delete_guests)
+    names = [name for name, is_given in zip(OPTIONS, given, strict=True) if is_given]
+    for group, rules in _policies(stored).items():
+        rules.check((), names, group)
+    for name in names:
+        rule = f"os_nfv_orchestration_api_v2:k8s_cr:{name.replace('-', '_')}"
+        if not _has_rule(began, rule):
+            remedy = "leave it out, or let an admin do this operation" if began.is_known else _AGAIN
+            raise Forbidden(f"additionalParams {name}: only users with the policy rule {rule} may set it; {remedy}")
+
+
+def check(
+    resources: Sequence[CustomResource], options: Options, stored: StoredInstance, began: Initiator, session: Session
+) -> None:
+    """Raise Forbidden, which names the object or option and the rule; `resources` have their namespaces."""
+    check_options(stored, began, options)
     keys = [obj.key for obj in resources]
-    for group, rules in conf.policies(CONF, dict.fromkeys(filter(None, (project, vim)))).items():
-        rules.check(keys, options, group)
-    if not CONF.k8s_cr.restrict_tenants or _is_unrestricted(current):
+    for group, rules in _policies(stored).items():
+        rules.check(keys, group=group)
+    if not is_tenant(stored, began):
         return
-    if found := tenants.violation(obj.manifest for obj in resources):
+    namespaces = _Namespaces(stored, session, [obj.manifest for obj in resources])
+    allowed = conf.tenant_rules(CONF, stored.project, namespaces.why_not)
+    if found := tenants.violation([obj.manifest for obj in resources], allowed):
+        remedy = "take it out of the package, or let an admin do this operation" if began.is_known else _AGAIN
         raise Forbidden(
-            f"{found}. Only users with the policy rule {UNRESTRICTED} may have that ([k8s_cr] restrict_tenants); take it out "
-            "of the package, or let an admin do this operation"
+            f"{found}. Only users with the policy rule {UNRESTRICTED} may have that ([k8s_cr] restrict_tenants); {remedy}"
         )
 
 
-def check_scripts(vnfd: Any) -> None:
-    """Raise Forbidden, which names the script and its digest, if the package of `vnfd` has one that is not allowed."""
+def check_scripts(vnfd: Any, began: Initiator) -> None:
+    """Raise Forbidden, which names the script and its digest, if the package of `vnfd` has one that is not allowed.
+
+    Where it is not known who began the operation, a script of it has run before: then whoever calls now is asked.
+    """
     named = scripts.named((vnfd.definitions or {}).values())
     allowed = {*map(str.lower, CONF.k8s_cr.allowed_scripts), *scripts.digests()}
-    if not named or "*" in allowed or _is_unrestricted(oslo_context.get_current()):
+    if not named or "*" in allowed or _has_rule(began if began.is_known else initiator.current(), UNRESTRICTED):
         return
     for path, digest in scripts.programs(Path(vnfd.csar_dir), named).items():
         if digest not in allowed:
@@ -64,10 +94,58 @@ def check_scripts(vnfd: Any) -> None:
             )
 
 
-def _is_unrestricted(current: oslo_context.RequestContext | None) -> bool:
-    if not isinstance(current, context.Context):
-        return True
+def is_tenant(stored: StoredInstance, began: Initiator) -> bool:
+    """Whether the allowlist of tenants applies; that of an instance is the matter of who has given it its package."""
+    if not CONF.k8s_cr.restrict_tenants:
+        return False
+    return stored.is_tenants if began.is_conductor else not _has_rule(began, UNRESTRICTED)
+
+
+def _policies(stored: StoredInstance) -> dict[str, Policy]:
+    return conf.policies(CONF, dict.fromkeys((stored.project, vim.identifier(stored.vim))))
+
+
+def _has_rule(began: Initiator, rule: str) -> bool:
+    if began.user is None:
+        return began.is_conductor
     policy.init()
-    with contextlib.suppress(oslo_policy.DuplicatePolicyError):
-        policy._ENFORCER.register_default(_RULE)
-    return bool(current.can(UNRESTRICTED, fatal=False))
+    for name, text in _RULES.items():
+        with contextlib.suppress(oslo_policy.DuplicatePolicyError):
+            policy._ENFORCER.register_default(oslo_policy.RuleDefault(name, "is_admin:True", text))
+    return bool(began.user.can(rule, fatal=False))
+
+
+class _Namespaces:
+    """Which namespaces a tenant may use: what the operator gives its project, and what instances of this have made."""
+
+    def __init__(self, stored: StoredInstance, session: Session, manifests: Iterable[Object]) -> None:
+        self._stored, self._session = stored, session
+        self._given = conf.given_namespaces(CONF, stored.project)
+        self._closed = {CONF.k8s_cr.inventory_namespace, stored.inventory_namespace}
+
+    def why_not(self, name: str) -> str:
+        """Why objects may not be in a namespace; "" if they may. One that does not exist is not that of others."""
+        if name in self._closed:
+            return "holds the inventories of this driver"
+        if name.startswith(tenants.OF_CLUSTER):
+            return "is one of the cluster"
+        if matches(name, self._given):
+            return ""
+        try:
+            live = self._session.namespace(name)
+        except ApiError as error:
+            return f"is none that the operator gives the project, and cannot be read: {error}"
+        if live is None or self._is_own(live):
+            return ""
+        return "is none that the operator gives the project ([k8s_cr:PROJECT] allowed_namespaces), or its instances made"
+
+    def _is_own(self, live: Object) -> bool:
+        """Whether instances of the project have made it; who has made it may have left it to the others that use it."""
+        makers = bringers(live) or users(live)
+        return is_created(live) and bool(makers) and all(map(self._is_of_project, makers))
+
+    def _is_of_project(self, instance: str) -> bool:
+        if instance == self._stored.id:
+            return True
+        found = objects.VnfInstanceV2.get_by_id(context.get_admin_context(), instance) if self._stored.project else None
+        return found is not None and project_of(found) == self._stored.project

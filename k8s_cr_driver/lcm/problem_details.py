@@ -26,6 +26,7 @@ from k8s_cr_driver import logs
 from k8s_cr_driver.engine.statistics import Statistics
 from k8s_cr_driver.errors import DriverError, InvalidRequest, NotPermitted, Stopped, Superseded
 from k8s_cr_driver.lcm import permitted, vim
+from k8s_cr_driver.lcm.initiator import UNKNOWN, Initiator, of_operation
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.log_context import log_context
 from k8s_cr_driver.redaction import capped, foreign, redact
@@ -57,6 +58,7 @@ class Verb:
     """Id of the VnfLcmOpOcc; "" for what is no LCM operation."""
     package: str = ""
     """Id of the VNFD."""
+    initiator: Initiator = UNKNOWN
     statistics: Statistics = field(default_factory=Statistics)
 
     def __str__(self) -> str:
@@ -77,17 +79,18 @@ class Verb:
 
 
 @contextlib.contextmanager
-def boundary(name: str, instance: str, grant_req: Any = None, vnfd: Any = None) -> Iterator[Verb]:
+def boundary(name: str, instance: str, req: Any = None, grant_req: Any = None, vnfd: Any = None) -> Iterator[Verb]:
     """Encloses a verb; the grant request names the VnfLcmOpOcc, and is None for what is no LCM operation."""
     operation = str(grant_req.vnfLcmOpOccId) if grant_req else ""
-    verb = Verb(name, instance, operation, vnfd.vnfd_id if vnfd else "")
+    began = of_operation(operation, req, grant_req)
+    verb = Verb(name, instance, operation, vnfd.vnfd_id if vnfd else "", initiator=began)
     with log_context(instance, operation):
         before = _state(operation)
         failure: Any = None
         superseded = False
         try:
             if vnfd is not None:
-                permitted.check_scripts(vnfd)
+                permitted.check_scripts(vnfd, began)
             yield verb
         except Exception as error:
             failure, superseded = _failure(verb, error), isinstance(error, Superseded)

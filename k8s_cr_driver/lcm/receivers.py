@@ -73,7 +73,7 @@ def _rule_against(secret: str, options: Any, instance: Object, project: str) -> 
     namespace, name, _ = secret.split("/")
     if namespace in (SYSTEM, *_inventories(options, instance)):
         return f"the namespace {namespace} is that of the cluster or of the driver's inventories"
-    if options.conf.k8s_cr.restrict_tenants and tenants.violation([_secret(namespace, name)]):
+    if options.conf.k8s_cr.restrict_tenants and namespace.startswith(tenants.OF_CLUSTER):
         return "[k8s_cr] restrict_tenants"
     vims: Sequence[Any] = list(mapping(instance, "vimConnectionInfo").values())
     ids = dict.fromkeys(filter(None, (project, *(text(vim, "vimId") for vim in vims))))
@@ -95,7 +95,3 @@ def project(instance: Object) -> str:
 
 def _record(instance: Object) -> Mapping[str, Any]:
     return mapping(instance, "instantiatedVnfInfo", "metadata", "k8s_cr")
-
-
-def _secret(namespace: str, name: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": namespace, "name": name}}

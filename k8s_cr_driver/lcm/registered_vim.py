@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from oslo_context import context as oslo_context
 from tacker import context
 from tacker.sol_refactored.common import config, vim_utils
 from tacker.sol_refactored.common import exceptions as sol_ex
@@ -19,24 +18,29 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from k8s_cr_driver import logs
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm import conf, vim
+from k8s_cr_driver.lcm.initiator import Initiator
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 
 LOG = logs.logger(__name__)
 CONF = config.CONF
 
 
-def project(stored: StoredInstance) -> str:
-    """The project whose VIMs the instance may use without a request: the one that has instantiated it; "" if not known."""
-    current = oslo_context.get_current()
-    is_known = stored.project or not isinstance(current, context.Context) or (current.is_admin and stored.info)
-    return stored.project if is_known else current.tenant_id or ""
+def project(stored: StoredInstance, initiator: Initiator) -> str:
+    """
+    The project of the instance, whose VIMs it uses: the one that has instantiated it; "" if not known.
+
+    An earlier version has not recorded it: then it is that of the next user who is no admin.
+    """
+    if stored.project or (stored.info and initiator.user and initiator.user.is_admin):
+        return stored.project
+    return initiator.project
 
 
 def endpoint(stored: Any, project: str) -> Endpoint:
     """
     Of a VimConnectionInfo that Tacker stores with an instance. Raises InvalidRequest.
 
-    `project`: whose VIMs are used where no request is.
+    `project`: whose VIMs are used.
     """
     access = (_registered(stored, project) if CONF.k8s_cr.credentials_from_vim else None) or stored
     return vim.endpoint(
@@ -74,13 +78,8 @@ def _registered(stored: Any, project: str) -> Any:
 
 
 def _context(project: str) -> Any:
-    """The permissions of the request, else of `project`, so that nobody uses the VIM of another one; None without any.
+    """The permissions of a project, whoever acts, so that nobody uses the VIM of another one; None without any.
 
     With a session of its own: Tacker decrypts credentials in the objects of a session, which a second read would find.
     """
-    current = oslo_context.get_current()
-    if not isinstance(current, context.Context) or not current.tenant_id:
-        return context.Context(user_id=None, tenant_id=project, is_admin=False, overwrite=False) if project else None
-    return context.Context(
-        user_id=current.user_id, tenant_id=current.tenant_id, is_admin=current.is_admin, roles=current.roles, overwrite=False
-    )
+    return context.Context(user_id=None, tenant_id=project, is_admin=False, overwrite=False) if project else None

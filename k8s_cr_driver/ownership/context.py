@@ -35,6 +35,8 @@ class WriteContext:
     inventory: Inventory
     force: bool = False
     adopt: bool = False
+    adopts_crds: bool = True
+    """Whether `adopt` holds for CRDs, and a CRD that another instance has left may be taken: not by a tenant."""
     keep_autoscaled: bool = True
     """Leave a replica count to the autoscaler that owns it; False in SCALE, which then fails and names it."""
     yields: bool = False

@@ -9,7 +9,7 @@ it at the same time exactly one is the last, and deletes it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from k8s_cr_driver import logs
@@ -139,6 +139,14 @@ def _remove(
     return _deleted(context, resource, live, grace_period)
 
 
+def announce(context: WriteContext, shared: Iterable[Object], guests: Guests) -> None:
+    """Logs what of others the deletion of Namespaces and CRDs of this instance takes along, before anything is deleted."""
+    for live in shared:
+        goes = is_created(live) and not users(live) - {context.instance} and not guests.reason(live)
+        if goes and (taken := guests.taken_with(key_of(live))):
+            LOG.warning("%s is to be deleted %s", key_of(live), taken)
+
+
 def used_by_others(others: Collection[str]) -> str:
     """Why a shared object stays that other instances use."""
     return f"used by VNF instance {', '.join(sorted(others))}"
@@ -172,7 +180,7 @@ def _why_it_stays(context: WriteContext, guests: Guests, live: Object, *, is_use
         return IN_USE
     if not is_created(live):
         return EXISTED
-    return "" if context.delete_guests else guests.reason(live)
+    return guests.reason(live)
 
 
 def _propagation(live: Object) -> str:

@@ -4,7 +4,8 @@ Guests: objects of others that the deletion of a Namespace or CRD would delete t
 
 A Namespace takes all its content with it, and a CRD all objects of its kind. So the last instance that uses one looks for
 guests before it deletes it, and only releases it if there are any. What cannot be listed counts as a guest. A guest of a CRD
-of the instance is one of its Namespace, too. What else others have there is `taken` along.
+of the instance is one of its Namespace, too. What else others have there is `taken` along: with `delete_guests` all but what
+another instance has made, or its inventory names.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ _SERVICE, _ENDPOINTS = GroupKind("", "Service"), GroupKind("", "Endpoints")
 EVENTS = (GroupKind("", "Event"), GroupKind("events.k8s.io", "Event"))
 NAMED = 3
 """Guests that are named in the reason."""
+LISTED = 1000
+"""Guests that `delete_guests` takes along, and that are named before."""
 TRIES, PATIENCE = 4, 15.0
 """How often, and for how many seconds, a list that fails is repeated at least."""
 
@@ -76,8 +79,9 @@ class Guests:
         self._owners: dict[tuple[ObjectKey, str], bool] = {}
         self._own_crds = {key_of(one).name: True for one in leaving if kind_of(one) == CRD}
         """By the names of CRDs, whether an instance has brought them."""
-        self.taken: dict[str, list[ObjectKey]] = {}
-        """By Namespace, what others have there that is no guest, as far as nobody owns it, when last looked for guests."""
+        self._of_another: dict[tuple[ObjectKey, str], bool] = {}
+        self.taken: dict[ObjectKey, list[ObjectKey]] = {}
+        """By Namespace or CRD, what others have there that is no guest, when last looked for guests."""
         self._failures: dict[ObjectKey, tuple[str, list[float]]] = {}
         """Of each Namespace or CRD the request that has failed last, and when it has failed without another between."""
 
@@ -98,9 +102,10 @@ class Guests:
         return found
 
     def taken_with(self, key: ObjectKey) -> str:
-        """What is said of the deletion of a Namespace that has been looked into; "" if it takes nothing of others along."""
-        taken = self.taken.get(key.name, []) if key.group_kind == NAMESPACE else []
-        return f"with objects of others: {_shown(taken)}" if taken else ""
+        """What is said of the deletion of one that has been looked into; "" if it takes nothing of others along."""
+        taken = self.taken.get(key, [])
+        shown = _shown(taken, LISTED if self._context.delete_guests else NAMED)
+        return f"with objects of others: {shown}" if taken else ""
 
     def _keeps_failing(self, key: ObjectKey, attempt: str) -> bool:
         """
@@ -119,8 +124,9 @@ class Guests:
 
     def _contents(self, live: Object) -> str:
         key, kind = key_of(live), defined_by(live)
+        self.taken[key] = []
         if key.group_kind == NAMESPACE:
-            found = list(self._in_namespace(key.name))
+            found = list(self._in_namespace(key))
             leaving = [one for one in self._leaving if key_of(one).namespace == key.name]
             late = {key_of(one) for _, one in find_orphans(self._context, leaving)} if found else set()
             return _named(one for one in found if key_of(one) not in late)
@@ -131,23 +137,24 @@ class Guests:
             return "it may hold objects of others: no version of it is served, so that they cannot be listed"
         # Of a kind that was ever served there may be objects, also if a server does not know it, as one that lags.
         find = self._client.list if is_established(live) else self._client.list_if_served
-        return _named(self.strangers(find(resource, "", "", METADATA_LIST)))
+        return _named(self._staying(self.strangers(find(resource, "", "", METADATA_LIST)), self.taken[key]))
 
-    def _in_namespace(self, namespace: str) -> Iterator[Object]:
+    def _in_namespace(self, key: ObjectKey) -> Iterator[Object]:
         """
         Pods, claims and custom resources of the instance's CRDs; of other kinds Helm's releases, and what has another
         instance's label or was released by one.
         """
-        taken = self.taken[namespace] = []
+        taken, namespace = self.taken[key], key.name
         served = discover(self._context.connection)
         known = {one.group_kind: one for one in (*served, *self._context.resources)}
         for resource in sorted(known.values(), key=lambda one: one.group_kind in CONTENT):  # users' data last
             if resource.group_kind in CONTENT:
-                yield from self.strangers(self._client.list_if_served(resource, namespace, "", METADATA_LIST))
+                found = self._client.list_if_served(resource, namespace, "", METADATA_LIST)
+                yield from self._staying(self.strangers(found), taken)
             elif _is_content(resource):
                 for live in self._allowed(resource, namespace):
                     if self._is_spoken_for(live) or (self._is_own_kind(resource) and not self._goes(live, LONGEST_CHAIN)):
-                        yield live
+                        yield from self._staying([live], taken)
                     elif self._is_taken(live):
                         taken.append(key_of(live))
         if served.down:  # the Namespace could not go either: its controller asks every API
@@ -188,15 +195,50 @@ class Guests:
             return []
 
     def _is_spoken_for(self, live: Object) -> bool:
-        own = self._context.instance
-        is_anothers = labels(live).get(INSTANCE_LABEL, own) != own or bool(appliers(live) - {own})  # it may have lost the label
-        if is_anothers or RELEASED_BY in annotations_of(live) or self._is_left(live):
+        if self._has_marks_of_another(live) or RELEASED_BY in annotations_of(live) or self._is_left(live):
             return True
         return kind_of(live) in HELM and labels(live).get("owner") == "helm" and not self._goes(live, LONGEST_CHAIN)
 
     def strangers(self, found: Iterable[Object]) -> Iterator[Object]:
         """Those of the objects that neither are the instance's, nor descend from one, nor are deleted."""
         return (live for live in found if not self._goes(live, LONGEST_CHAIN))
+
+    def _staying(self, guests: Iterable[Object], taken: list[ObjectKey]) -> Iterator[Object]:
+        """Those that may not be deleted; with `delete_guests` the others are `taken` along."""
+        for live in guests:
+            if not self._context.delete_guests or self._is_left(live) or self._is_of_another(live, LONGEST_CHAIN):
+                yield live
+            else:
+                taken.append(key_of(live))
+
+    def _has_marks_of_another(self, live: Object) -> bool:
+        own = self._context.instance  # it may have lost the label
+        return labels(live).get(INSTANCE_LABEL, own) != own or bool(appliers(live) - {own})
+
+    def _is_of_another(self, live: Object, chain: int) -> bool:
+        """Whether another instance has made or released the object, or one that it descends from."""
+        own = self._context.instance
+        if self._has_marks_of_another(live) or annotations_of(live).get(RELEASED_BY, own) != own:
+            return True
+        owners = field(live, "metadata", "ownerReferences") or []
+        return chain > 0 and any(self._is_owner_of_another(live, owner, chain - 1) for owner in owners)
+
+    def _is_owner_of_another(self, live: Object, owner: Object, chain: int) -> bool:
+        found = named(self._context.resources, owner, key_of(live).namespace)
+        if found is None:
+            return False
+        resource, named_owner = found
+        identity = (key_of(named_owner), owner["uid"])
+        if identity not in self._of_another:
+            try:
+                read = self._client.read_again(resource, named_owner)
+            except ApiError as error:
+                if error.status != 404:
+                    raise
+                self._of_another[identity] = False
+            else:
+                self._of_another[identity] = self._is_of_another(read, chain)
+        return self._of_another[identity]
 
     def _goes(self, live: Object, chain: int) -> bool:
         """Whether an object is deleted, or is to be garbage collected, or descends from an object of this instance.
@@ -257,9 +299,9 @@ def _named(guests: Iterable[Object]) -> str:
     return f"it holds objects of others: {_shown(keys)}" if keys else ""
 
 
-def _shown(keys: Sequence[ObjectKey]) -> str:
-    more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
-    return ", ".join(map(str, keys[:NAMED])) + more
+def _shown(keys: Sequence[ObjectKey], most: int = NAMED) -> str:
+    more = f" and {len(keys) - most} more" if len(keys) > most else ""
+    return ", ".join(map(str, keys[:most])) + more
 
 
 def _is_content(resource: Resource) -> bool:

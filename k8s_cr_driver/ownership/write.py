@@ -15,10 +15,29 @@ from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, NotOurs, TransportError, passes
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, is_of_every_namespace, key_of, labels
+from k8s_cr_driver.objects.keys import (
+    CRD,
+    NAMESPACE,
+    Object,
+    ObjectKey,
+    annotations_of,
+    is_of_every_namespace,
+    key_of,
+    labels,
+)
 from k8s_cr_driver.ownership.apply import apply
 from k8s_cr_driver.ownership.context import WriteContext, is_selected, with_owner_labels
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_copy, is_created, is_managed, used_by, users
+from k8s_cr_driver.ownership.labels import (
+    INSTANCE_LABEL,
+    RELEASED_BY,
+    SHARED,
+    appliers,
+    is_copy,
+    is_created,
+    is_managed,
+    used_by,
+    users,
+)
 from k8s_cr_driver.ownership.manifest_digest import is_webhooks_doing
 from k8s_cr_driver.ownership.released import hand_to_keeper, has_been_kept, may_take_back, take_back
 from k8s_cr_driver.ownership.replacement import refused
@@ -116,7 +135,9 @@ def _written(
         LOG.warning("%s: others have created it in place of the one that was adopted: a rollback leaves it as it is", obj.key)
         raise LeftToOthers(f"{obj.key} is left to others")
     context.inventory.fence.before_write()  # the server may have taken a minute to answer
-    if takes_back := may_take_back(live, context.instance):
+    is_others_crd = obj.key.group_kind == CRD and annotations_of(live).get(RELEASED_BY) != context.instance
+    takes_back = may_take_back(live, context.instance) and (context.adopts_crds or not is_others_crd)
+    if takes_back:
         live = _taken_back(context, resource, live)
     else:
         live = _admitted(context, obj, resource, live)
@@ -184,9 +205,12 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
     if (owner and not is_foreign) or content.may_change_adopted(live) or _comes_with_own(context, obj.key):
         return
     _check_stays(obj, live)
-    if not context.adopt:
+    is_adoptable = context.adopts_crds or obj.key.group_kind != CRD
+    if not (context.adopt and is_adoptable):
         context.inventory.disclaim(obj.key)
         or_adopt = ", or set additionalParams adopt-existing: true to adopt it (terminate will release it, not delete it)"
+        if not is_adoptable:
+            or_adopt = ", or take it out of the package; only admins may adopt a CRD"
         raise NotOurs(
             f"{obj.key} exists already and was not created by this instance. Give it another name, or delete it"
             f"{' and roll back again' if context.yields else or_adopt}."

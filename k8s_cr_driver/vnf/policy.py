@@ -14,7 +14,9 @@ from fnmatch import fnmatchcase
 
 from k8s_cr_driver.errors import Forbidden
 from k8s_cr_driver.objects.keys import ObjectKey
-from k8s_cr_driver.vnf.additional_params import Options
+
+OPTIONS = ("adopt-existing", "force-conflicts", "delete-guests")
+"""Keys of additionalParams that change or delete what is not the instance's; the option of each is allow_KEY."""
 
 
 @dataclass(frozen=True)
@@ -28,40 +30,39 @@ class Policy:
     allow_cluster_scoped: bool = True
     allow_adopt_existing: bool = True
     allow_force_conflicts: bool = True
+    allow_delete_guests: bool = True
 
-    def check(self, keys: Iterable[ObjectKey], options: Options, group: str = "k8s_cr") -> None:
+    def check(self, keys: Iterable[ObjectKey], options: Iterable[str] = (), group: str = "k8s_cr") -> None:
         """
         Raise Forbidden, which names the object and the rule, for the first object or option that is not allowed.
 
-        `group` is the group of options in tacker.conf that the policy comes from.
+        `options`: those of OPTIONS that the request sets. `group` is the group of options in tacker.conf that the policy comes
+        from.
         """
         for key in keys:
             if rule := self.rule_against(key):
                 raise Forbidden(f"{key}: the operator does not allow it: [{group}] {rule}; take it out of the package")
-        for given, allowed, name in (
-            (options.adopt_existing, self.allow_adopt_existing, "adopt-existing"),
-            (options.force_conflicts, self.allow_force_conflicts, "force-conflicts"),
-        ):
-            if given and not allowed:
-                option = f"allow_{name.replace('-', '_')}"
+        for name in options:
+            option = f"allow_{name.replace('-', '_')}"
+            if not getattr(self, option):
                 raise Forbidden(f"additionalParams {name}: the operator does not allow it: [{group}] {option}; leave it out")
 
     def rule_against(self, key: ObjectKey) -> str:
         """The option that forbids the object; "" if none does."""
         kind = str(key.group_kind)
-        if _matches(kind, self.denied_kinds):
+        if matches(kind, self.denied_kinds):
             return "denied_kinds"
-        if self.allowed_kinds and not _matches(kind, self.allowed_kinds):
+        if self.allowed_kinds and not matches(kind, self.allowed_kinds):
             return "allowed_kinds"
         if not key.namespace and not self.allow_cluster_scoped:
             return "allow_cluster_scoped"
         place = key.name if kind == "Namespace" else key.namespace
-        if place and _matches(place, self.denied_namespaces):
+        if place and matches(place, self.denied_namespaces):
             return "denied_namespaces"
-        if place and self.allowed_namespaces and not _matches(place, self.allowed_namespaces):
+        if place and self.allowed_namespaces and not matches(place, self.allowed_namespaces):
             return "allowed_namespaces"
         return ""
 
 
-def _matches(name: str, patterns: Iterable[str]) -> bool:
+def matches(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)

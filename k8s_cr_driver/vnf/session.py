@@ -21,14 +21,23 @@ from k8s_cr_driver.engine.reconcile import Prune, reconcile, release
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
 from k8s_cr_driver.engine.takeover import InTreeDriver, take_over
 from k8s_cr_driver.engine.webhooks import first_to_go
-from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, NotConnected, Refused, Superseded, TransportError
+from k8s_cr_driver.errors import (
+    ApiError,
+    Concern,
+    ConnectionFailed,
+    DriverError,
+    NotConnected,
+    Refused,
+    Superseded,
+    TransportError,
+)
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies, rule_files
 from k8s_cr_driver.objects.crds import crds_of, defined_by
-from k8s_cr_driver.objects.keys import CRD, Object, ObjectKey, kind_of
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, kind_of
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
@@ -77,6 +86,7 @@ class Session:
         keeps_versions: bool = False,
         request_deadline: float = math.inf,
         max_vnfcs: int = counts.VNFCS,
+        adopts_crds: bool = True,
     ) -> None:
         """No request lasts until after `request_deadline`, a time of time.monotonic()."""
         connection = Connection(endpoint, operation.traffic, request_deadline, functools.partial(_is_over, operation))
@@ -91,6 +101,7 @@ class Session:
             keep_autoscaled=keep_autoscaled,
             yields=yields,
             keeps_versions=keeps_versions,
+            adopts_crds=adopts_crds,
         )
         self._crds = StoredCrds(operation, self._client)
         given = rule_files.read({rule_files.LIST: list(options.health_rules)})
@@ -144,6 +155,18 @@ class Session:
         """Makes the objects of the in-tree driver this driver's; see `engine.takeover`."""
         self._holds = True
         take_over(self._operation, self._context, intree_driver)
+
+    def namespace(self, name: str) -> Object | None:
+        """The Namespace of that name; None if there is none, ApiError if the account may not read it."""
+        key = ObjectKey(*NAMESPACE, "", name)
+        resource = self._client.resources.find(NAMESPACE)
+        assert resource is not None, "every API server has Namespaces"
+        try:
+            return self._operation.persist(lambda: self._client.read(resource, key))
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return None
 
     def place(self, desired: list[Object], before: VduObjects | None = None) -> list[CustomResource]:
         """The objects in their namespaces, checked against the package's own CRDs.

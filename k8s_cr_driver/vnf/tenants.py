@@ -1,85 +1,164 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a package of a tenant must not contain, even if the account of the VIM may create it.
+What a package of a tenant may contain, even if the account of the VIM may create more.
 
-These objects give permissions, or reach other tenants, the nodes or the API server itself. Pods are found by their fields,
-wherever they are in an object: a controller makes Pods of templates of any kind. Others judge Pods that nobody has
-written into a manifest: Pod Security admission.
+An allowlist of kinds outside of namespaces and of namespaces: the others give permissions, or reach other tenants, the nodes or
+the API server itself. Within the namespaces of a tenant some kinds and fields do that, too; those of Pods and Services are in
+`pod_security`. The operator lists what tenants may have beside this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from k8s_cr_driver.objects.fields import field, mapping, texts
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, key_of, kind_of, labels
-from k8s_cr_driver.vnf.policy import Policy
+from k8s_cr_driver.objects.fields import entries, field, mapping, texts
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, labels
+from k8s_cr_driver.vnf import pod_security
+from k8s_cr_driver.vnf.policy import matches
 
-_OBJECTS = Policy(
-    denied_kinds=(
-        "*.admissionregistration.k8s.io",
-        "*.apiregistration.k8s.io",
-        "ClusterRole.rbac.authorization.k8s.io",
-        "ClusterRoleBinding.rbac.authorization.k8s.io",
-    ),
-    denied_namespaces=("kube-*",),
-)
-_VOLUME = GroupKind("", "PersistentVolume")
-_HOST = ("hostNetwork", "hostPID", "hostIPC")
-_CAPABILITIES = frozenset({"ALL", "BPF", "DAC_READ_SEARCH", "SYS_ADMIN", "SYS_BOOT", "SYS_MODULE", "SYS_RAWIO", "SYS_TIME"})
-"""Those of a container (capabilities(7)) that reach its node, or what is in it, as a privileged one does."""
-_POD_SECURITY = "pod-security.kubernetes.io/enforce"
-"""The label by which a Namespace decides about its Pods (Pod Security admission)."""
+OF_CLUSTER = "kube-"
+"""Begins the names of the cluster's own namespaces."""
+_RBAC = "rbac.authorization.k8s.io"
+_DENIED: Mapping[str, str] = {
+    "Endpoints": "leads traffic of a Service to any address",
+    "EndpointSlice.discovery.k8s.io": "leads traffic of a Service to any address",
+    "ServiceImport.multicluster.x-k8s.io": "leads traffic of a Service to any address",
+    "CSIStorageCapacity.storage.k8s.io": "is what the scheduler knows of all storage",
+    "NetworkAttachmentDefinition.k8s.cni.cncf.io": "configures network plugins, which run on the node",
+    "ControllerRevision.apps": "is a template of Pods that only controllers write",
+    "Binding": "chooses the node of a Pod",
+}
+"""Kinds of a namespace that tenants may not have, and why."""
+_TEXTS = frozenset({GroupKind("", "ConfigMap"), GroupKind("", "Secret"), CRD})
+"""Kinds whose fields are no Pods', whatever their names are: texts, and the schema of another kind."""
+_POD_SECURITY = "pod-security.kubernetes.io/"
+LEVELS = ("baseline", "restricted")
+"""Of Pod Security, the stricter one last."""
+_OF_NAMESPACES = ("", "app.kubernetes.io", _POD_SECURITY.rstrip("/"), "k8s-cr-driver")
+"""Prefixes of labels and annotations that a Namespace of a tenant may have. Admission plugins and webhooks obey others."""
+_EXEMPTIONS = frozenset({"control-plane"})
+_GRANTING = frozenset({"*", "bind", "escalate", "impersonate"})
+"""Verbs of a role by which its subject gets more than the role says (Kubernetes, RBAC good practices)."""
+_READING = frozenset({"get", "list", "watch"})
+_UNGIVEN = frozenset({"roles", "rolebindings", "serviceaccounts/token", "endpoints", "endpointslices"})
+_UNGIVEN_OR_ALL = _UNGIVEN | {"network-attachment-definitions", "*"}
+"""Resources that a role of a tenant may only read; "*" has all of them."""
 
 
-def violation(objects: Iterable[Object]) -> str:
-    """The first object with what a tenant must not have, and that; "" if there is none."""
+@dataclass(frozen=True)
+class Rules:
+    """What one tenant may have; the fields but `may_use` are options of [k8s_cr]."""
+
+    tenant_kinds: Sequence[str] = ()
+    """Patterns of further kinds, also outside of namespaces."""
+    tenant_cluster_roles: Sequence[str] = ()
+    """Patterns of ClusterRoles that RoleBindings may name."""
+    allow_service_addresses: bool = False
+    tenant_pod_security: str = LEVELS[0]
+    """What the label `pod-security.kubernetes.io/enforce` of a Namespace says at least."""
+    may_use: Callable[[str], str] = lambda _: ""
+    """Why the tenant may not have objects in the namespace of that name; "" if it may."""
+
+
+def violation(objects: Sequence[Object], rules: Rules) -> str:
+    """The first object with what a tenant must not have, and that; "" if there is none. Asks once for each namespace."""
+    places = {place: rules.may_use(place) for place in sorted({_place(key_of(obj)) for obj in objects} - {""})}
+    roles = {key_of(obj) for obj in objects if kind_of(obj) == GroupKind(_RBAC, "Role")}
     for obj in objects:
-        if found := next(_found(obj), ""):
+        if found := next(_found(obj, rules, places, roles), ""):
             return f"{key_of(obj)}: {found}"
     return ""
 
 
-def _found(obj: Object) -> Iterator[str]:
-    rule = _OBJECTS.rule_against(key_of(obj))
-    if rule:
-        yield "its namespace is one of the cluster" if rule == "denied_namespaces" else "its kind controls the whole cluster"
-    if kind_of(obj).kind == "RoleBinding" and field(obj, "roleRef", "name") == "cluster-admin":
-        yield "roleRef: gives all permissions"
-    if kind_of(obj) == _VOLUME and field(obj, "spec", "local"):
+def _place(key: ObjectKey) -> str:
+    return key.name if key.group_kind == NAMESPACE else key.namespace
+
+
+def _found(obj: Object, rules: Rules, places: Mapping[str, str], roles: Iterable[ObjectKey]) -> Iterator[str]:
+    key, kind = key_of(obj), kind_of(obj)
+    if reason := places.get(_place(key), ""):
+        yield f"its namespace {reason}"
+    if not matches(str(kind), rules.tenant_kinds):
+        if not key.namespace and kind not in (NAMESPACE, CRD):
+            yield "its kind is one of the whole cluster"
+        if reason := _DENIED.get(str(kind), ""):
+            yield f"its kind {reason}"
+    yield from _BY_KIND.get(str(kind), _nothing)(obj, rules)
+    if str(kind) == f"RoleBinding.{_RBAC}":
+        yield from _of_binding(obj, rules, roles)
+    if kind not in _TEXTS:
+        yield from pod_security.violations(obj, key.namespace, addresses=rules.allow_service_addresses)
+
+
+def _nothing(obj: Object, rules: Rules) -> Iterator[str]:
+    return iter(())
+
+
+def _of_namespace(obj: Object, rules: Rules) -> Iterator[str]:
+    enforced = labels(obj).get(f"{_POD_SECURITY}enforce")
+    if enforced not in LEVELS[LEVELS.index(rules.tenant_pod_security) :]:
+        yield f"metadata.labels: set {_POD_SECURITY}enforce: {rules.tenant_pod_security}, which judges its Pods"
+    if labels(obj).get(f"{_POD_SECURITY}enforce-version", "latest") != "latest":
+        yield f"metadata.labels.{_POD_SECURITY}enforce-version: is not latest"
+    for place, names in (("labels", labels(obj)), ("annotations", annotations_of(obj))):
+        for name in names:
+            prefix, _, _ = str(name).rpartition("/")
+            if prefix not in _OF_NAMESPACES or name in _EXEMPTIONS:
+                yield f"metadata.{place}.{name}: may switch off, or change, what judges its contents"
+
+
+def _of_crd(obj: Object, rules: Rules) -> Iterator[str]:
+    if field(obj, "spec", "conversion", "strategy") == "Webhook" or field(obj, "spec", "conversion", "webhook"):
+        yield "spec.conversion: its webhook reads and changes the objects of all"
+    if str(field(obj, "spec", "group")).endswith((".k8s.io", ".kubernetes.io")):
+        yield "spec.group: is one of Kubernetes"
+
+
+def _of_role(obj: Object, rules: Rules) -> Iterator[str]:
+    for index, rule in enumerate(entries(obj, "rules")):
+        verbs, resources = set(texts(rule, "verbs")), set(texts(rule, "resources"))
+        if granting := sorted(verbs & _GRANTING):
+            yield f"rules[{index}].verbs: {granting[0]} gives more than the role says"
+        if "*" in texts(rule, "apiGroups"):
+            yield f"rules[{index}].apiGroups: * gives more than the account of a tenant has"
+        given = sorted(one for one in resources if one in _UNGIVEN_OR_ALL or one.startswith("*/"))
+        if given and not verbs <= _READING:
+            yield f"rules[{index}].resources: {given[0]} gives more than the account of a tenant has"
+
+
+def _of_binding(obj: Object, rules: Rules, roles: Iterable[ObjectKey]) -> Iterator[str]:
+    kind, name = field(obj, "roleRef", "kind"), str(field(obj, "roleRef", "name"))
+    if kind == "Role":
+        if key_of(obj)._replace(kind="Role", name=name) not in roles:
+            yield f"roleRef: the Role {name} is none of the package"
+    elif not matches(name, rules.tenant_cluster_roles):
+        yield f"roleRef: the {kind} {name} is none that the operator lists in tenant_cluster_roles"
+
+
+def _of_claim(obj: Object, rules: Rules) -> Iterator[str]:
+    if field(obj, "spec", "volumeName"):
+        yield "spec.volumeName: chooses a volume, which may be that of others"
+    if field(obj, "spec", "dataSourceRef", "namespace") not in (None, key_of(obj).namespace):
+        yield "spec.dataSourceRef.namespace: is another one than its own"
+
+
+def _of_snapshot(obj: Object, rules: Rules) -> Iterator[str]:
+    if field(obj, "spec", "source", "volumeSnapshotContentName"):
+        yield "spec.source.volumeSnapshotContentName: chooses a snapshot, which may be that of others"
+
+
+def _of_volume(obj: Object, rules: Rules) -> Iterator[str]:
+    if mapping(obj, "spec", "local"):
         yield "spec.local: is a folder or disk of the node"
-    if kind_of(obj) == NAMESPACE and labels(obj).get(_POD_SECURITY) == "privileged":
-        yield f"metadata.labels.{_POD_SECURITY}: lets Pods reach their nodes"
-    if kind_of(obj) != CRD:  # its schema has fields of these names
-        yield from _of_pods(obj, "")
 
 
-def _of_pods(value: Any, path: str) -> Iterator[str]:
-    """Fields by which a Pod reaches its node, or a Service the traffic of others, anywhere within a value."""
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _of_pods(item, f"{path}[{index}]")
-    elif isinstance(value, dict):
-        yield from (f"{path}.{name}: is a namespace of the node" for name in _HOST if value.get(name) is True)
-        if mapping(value, "hostPath").get("path"):
-            yield f"{path}.hostPath: is a folder of the node"
-        yield from _of_context(mapping(value, "securityContext"), f"{path}.securityContext")
-        if value.get("hostPort"):
-            yield f"{path}.hostPort: is a port of the node"
-        if value.get("externalIPs"):  # CVE-2020-8554: traffic of others to these addresses goes to the Service
-            yield f"{path}.externalIPs: leads traffic of others to this Service"
-        for name, item in value.items():
-            yield from _of_pods(item, f"{path}.{name}" if path else str(name))
-
-
-def _of_context(context: dict[str, Any], path: str) -> Iterator[str]:
-    """What the security context of a Pod or of a container permits on the node."""
-    for name in ("privileged", "windowsOptions.hostProcess"):
-        if field(context, *name.split(".")) is True:
-            yield f"{path}.{name}: has all permissions on the node"
-    if context.get("procMount") == "Unmasked":
-        yield f"{path}.procMount: shows and changes what the kernel has for the node"
-    for name in texts(context, "capabilities", "add"):
-        if name.upper().removeprefix("CAP_") in _CAPABILITIES:
-            yield f"{path}.capabilities.add: {name} reaches the node"
+_BY_KIND: dict[str, Callable[[Object, Rules], Iterator[Any]]] = {
+    "Namespace": _of_namespace,
+    "CustomResourceDefinition.apiextensions.k8s.io": _of_crd,
+    f"Role.{_RBAC}": _of_role,
+    "PersistentVolumeClaim": _of_claim,
+    "VolumeSnapshot.snapshot.storage.k8s.io": _of_snapshot,
+    "PersistentVolume": _of_volume,
+}

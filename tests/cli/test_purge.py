@@ -209,7 +209,7 @@ def test_delete_guests_takes_all_and_announces_it(api: FakeApi, tool: Tool) -> N
     Instance(api.url).reconcile([HOME, config_map("own", "home")])
     api.put(obj("v1", "Pod", "guest", "home", spec={"containers": [{"name": "c", "image": "i"}]}))
     result = tool.run("purge", BLUE, "--yes", "--delete-guests")
-    assert "delete  Namespace home" in result.stdout.splitlines()
+    assert "delete  Namespace home (with objects of others: Pod home/guest)" in result.stdout.splitlines()
     assert state(api) == {}
 
 

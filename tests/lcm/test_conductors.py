@@ -94,6 +94,7 @@ class Host:
 def host(cluster: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Host]]:
     """Starts hosts, of which each finds one instantiate that has failed for a time."""
     registration.install()
+    cfg.CONF.set_override("restrict_tenants", False, "k8s_cr")  # a member retries, in the namespace of the inventories
     monkeypatch.setattr(coordination, "COORDINATOR", None)
     cluster.put(crontab_crd(**CONDITIONS))
     blue = Instance(cluster, tmp_path / "package", [deployment(1), crontab("one")])
@@ -111,6 +112,7 @@ def host(cluster: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
         one.stop()
     transport.cleanup()
     cfg.CONF.clear_override("backend_url", "coordination")
+    cfg.CONF.clear_override("restrict_tenants", "k8s_cr")
     admin = context.get_admin_context()
     for kind in (objects.VnfInstanceV2, objects.VnfLcmOpOccV2, objects.GrantRequestV1, objects.GrantV1):
         for stored in kind.get_all(admin):

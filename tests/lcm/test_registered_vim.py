@@ -25,6 +25,14 @@ def from_vim() -> Iterator[None]:
     cfg.CONF.clear_override("credentials_from_vim", "k8s_cr")
 
 
+@pytest.fixture(autouse=True)
+def unrestricted() -> Iterator[None]:
+    """Tenants' objects are in the namespace of the inventories here."""
+    cfg.CONF.set_override("restrict_tenants", False, "k8s_cr")
+    yield
+    cfg.CONF.clear_override("restrict_tenants", "k8s_cr")
+
+
 @pytest.fixture
 def vim(cluster: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vim]:
     one = Vim(cluster.url, tmp_path / "keys", monkeypatch)
@@ -84,25 +92,15 @@ def test_a_vims_credentials_are_not_sent_to_another_endpoint(
     assert "has the endpoint" in caplog.text
 
 
-@pytest.mark.parametrize("project, accepted", [(PROJECT, True), (OTHER_PROJECT, False)])
-def test_a_request_uses_the_vims_of_its_own_project(
-    vim: Vim, blue: Instance, from_vim: None, project: str, accepted: bool
+@pytest.mark.parametrize("is_admin", [True, False], ids=["admin", "member"])
+@pytest.mark.parametrize("acts", ["", PROJECT, OTHER_PROJECT])
+@pytest.mark.parametrize("owner, accepted", [(PROJECT, True), (OTHER_PROJECT, False)])
+def test_an_instance_uses_the_vims_of_its_own_project_whoever_acts(
+    cluster: FakeApi, tmp_path: Path, vim: Vim, from_vim: None, owner: str, accepted: bool, acts: str, is_admin: bool
 ) -> None:
     vim.update("new")
-    with request_of(project):
-        if accepted:
-            blue.heal()
-        else:
-            with pytest.raises(sol_ex.SolException, match="does not accept the credentials"):
-                blue.heal()
-
-
-def test_without_a_request_an_instance_uses_the_vims_of_the_project_that_has_instantiated_it(
-    cluster: FakeApi, tmp_path: Path, vim: Vim, from_vim: None
-) -> None:
-    vim.update("new")
-    blue = instantiated(cluster, tmp_path, OTHER_PROJECT)
-    for project in ("", PROJECT):
-        with request_of(project), pytest.raises(sol_ex.SolException) if not project else contextlib.nullcontext():
-            blue.heal()
-    assert blue.inst.instantiatedVnfInfo.metadata["k8s_cr"]["project"] == OTHER_PROJECT
+    blue = instantiated(cluster, tmp_path, owner)
+    refused = pytest.raises(sol_ex.SolException, match="does not accept the credentials")
+    with request_of(acts, is_admin=is_admin), contextlib.nullcontext() if accepted else refused:
+        blue.heal()
+    assert blue.inst.instantiatedVnfInfo.metadata["k8s_cr"]["project"] == owner

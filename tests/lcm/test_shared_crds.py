@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import copy
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from oslo_config import cfg
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.objects.keys import Object
@@ -18,6 +20,14 @@ from tests.instance import GREEN, config_map, crontab, crontab_crd
 from tests.instance import Instance as Other
 from tests.lcm.instance import Instance, make_vnfd
 from tests.lcm.web import deployment
+
+
+@pytest.fixture(autouse=True)
+def permitted() -> Iterator[None]:
+    cfg.CONF.set_override("allow_delete_guests", True, "k8s_cr")
+    yield
+    cfg.CONF.clear_override("allow_delete_guests", "k8s_cr")
+
 
 CRD = ("CustomResourceDefinition", None, "crontabs.stable.example.com")
 

@@ -11,9 +11,12 @@ from tacker import context
 
 
 @contextlib.contextmanager
-def requested_by(role: str) -> Iterator[None]:
-    """The request of a user with a role in the project `red`, as Tacker's conductor receives it."""
-    sent = context.Context(user_id="u", tenant_id="red", roles=[role], overwrite=False).to_dict()
+def requested_by(role: str, project: str = "red") -> Iterator[None]:
+    """The request of a user with a role in a project, as Tacker's conductor receives it."""
+    before = oslo_context.get_current()
+    sent = context.Context(user_id="u", tenant_id=project, roles=[role], overwrite=False).to_dict()
     context.Context.from_dict(sent).update_store()
-    yield
-    oslo_context.RequestContext(overwrite=False).update_store()
+    try:
+        yield
+    finally:
+        (before or oslo_context.RequestContext(overwrite=False)).update_store()

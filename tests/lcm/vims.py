@@ -22,10 +22,10 @@ PROJECT, OTHER_PROJECT = (f"8f0e2ef0-5d8a-4a43-a1f0-00000000000{digit}" for digi
 
 
 @contextlib.contextmanager
-def request_of(project: str) -> Iterator[None]:
+def request_of(project: str, *, is_admin: bool = False) -> Iterator[None]:
     """Within it the thread serves a request of a user of that project."""
     before = oslo_context.get_current()
-    context.Context(user_id="user", tenant_id=project, is_admin=False).update_store()
+    context.Context(user_id="user", tenant_id=project, is_admin=is_admin).update_store()
     yield
     (before or oslo_context.RequestContext(overwrite=False)).update_store()
 

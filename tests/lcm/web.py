@@ -47,9 +47,20 @@ def remove_pods(api: FakeApi, is_stale: Callable[[dict[str, Any]], bool]) -> Non
 
 
 def run_web(api: FakeApi) -> None:
-    """The Deployment `web` gets its Pods at once, through a ReplicaSet, each under a name of its own."""
+    """The Deployment `web` gets its Pods at once, through a ReplicaSet, each under a name of its own.
+
+    One in another namespace than `default` has none, and is ready without.
+    """
 
     def roll_out(live: dict[str, Any]) -> None:
+        metadata = live["metadata"]
+        if metadata["namespace"] != "default":
+            if (live.get("status") or {}).get("observedGeneration") != metadata["generation"]:
+                conditions = [{"type": "Available", "status": "True"}]
+                ready = {"observedGeneration": metadata["generation"], "conditions": conditions}
+                with contextlib.suppress(LookupError):  # it is deleted
+                    api.set_status("Deployment", metadata["namespace"], metadata["name"], ready)
+            return
         if api.find("ReplicaSet", "default", "web") is None:
             api.put(controllers.owned(live, "apps/v1", "ReplicaSet", "web", spec=live["spec"]))
         owner = controllers.owned(api.get("ReplicaSet", "default", "web"), "v1", "Pod", "", spec=live["spec"])["metadata"]

@@ -11,7 +11,7 @@ from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership import guests
-from k8s_cr_driver.ownership.labels import CREATED_BY_US, INSTANCE_LABEL, KEEP
+from k8s_cr_driver.ownership.labels import CREATED_BY_US, INSTANCE_LABEL, KEEP, RELEASED_BY
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import (
@@ -26,6 +26,7 @@ from tests.instance import (
     deployment,
     obj,
     state,
+    wait_for,
 )
 
 HOME = obj("v1", "Namespace", "home")
@@ -152,6 +153,72 @@ def test_delete_guests_takes_all(api: FakeApi, shared: Object, guest: Object) ->
     Instance(api.url).reconcile([shared])
     api.put(guest)
     Instance(api.url, delete_guests=True).terminate()
+    assert state(api) == {}
+
+
+OTHERS = {
+    "labelled": at_home(config_map("theirs"), **{INSTANCE_LABEL: GREEN}),
+    "released": obj("v1", "ConfigMap", "theirs", "home", data={}),
+}
+OTHERS["released"]["metadata"]["annotations"] = {RELEASED_BY: GREEN}
+
+
+@pytest.mark.parametrize("guest", OTHERS.values(), ids=OTHERS)
+def test_delete_guests_takes_nothing_of_another_instance(api: FakeApi, guest: Object) -> None:
+    Instance(api.url).reconcile([HOME])
+    api.put(guest)
+    api.put(POD)
+    Instance(api.url, delete_guests=True).terminate()
+    assert api.names("ConfigMap", "home") == ["theirs"] and api.names("Pod", "home") == ["guest"]
+
+
+def test_delete_guests_takes_nothing_that_an_object_of_another_instance_owns(api: FakeApi) -> None:
+    green = Instance(api.url, GREEN)
+    green.reconcile([crontab_crd(), config_map("owner")])
+    Instance(api.url).reconcile([crontab_crd()])
+    green.reconcile([config_map("owner")])
+    made = crontab("made")
+    made["metadata"]["ownerReferences"] = [controlled_by(api.get("ConfigMap", "default", "owner"))]
+    api.put(made)
+    Instance(api.url, delete_guests=True).terminate()
+    assert api.names("CronTab") == ["made"]
+
+
+@pytest.mark.parametrize(
+    "shared, greens", [(HOME, config_map("a", "home")), (crontab_crd(), crontab("a"))], ids=["Namespace", "CRD"]
+)
+def test_delete_guests_takes_nothing_that_the_inventory_of_another_instance_names(
+    api: FakeApi, shared: Object, greens: Object
+) -> None:
+    """Also if somebody has taken all marks of that instance off."""
+    Instance(api.url).reconcile([shared])
+    Instance(api.url, GREEN).reconcile([shared, greens])
+    live = api.get(shared["kind"], None, shared["metadata"]["name"])
+    del live["metadata"]["labels"][f"used-by.k8s-cr-driver/{GREEN}"]
+    api.put(live)
+    api.delete(greens["kind"], greens["metadata"]["namespace"], "a")
+    api.put(greens)
+    Instance(api.url, delete_guests=True).terminate()
+    assert api.find(greens["kind"], greens["metadata"]["namespace"], "a")
+
+
+def test_delete_guests_names_all_that_goes_before_anything_goes(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    Instance(api.url).reconcile([HOME, config_map("ours", "home"), crontab_crd()])
+    for number in range(4):
+        api.put({**POD, "metadata": {"name": f"guest-{number}", "namespace": "home"}})
+    api.put(crontab("users"))
+    said: list[str] = []
+    api.react("ConfigMap", lambda live: said.append(caplog.text) if "deletionTimestamp" in live["metadata"] else None)
+    held = api.get("ConfigMap", "home", "ours")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    api.put(held)
+    run = Instance(api.url, delete_guests=True).start([])
+    wait_for(api, lambda: bool(said))
+    api.release("ConfigMap", "home", "ours", ["example.com/hold"])
+    run.result(60)
+    pods = ", ".join(f"Pod home/guest-{number}" for number in range(4))
+    assert f"Namespace home is to be deleted with objects of others: {pods}\n" in said[0]
+    assert "is to be deleted with objects of others: CronTab.stable.example.com default/users\n" in said[0]
     assert state(api) == {}
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from k8s_cr_driver.errors import Forbidden
 from k8s_cr_driver.objects.keys import ObjectKey
-from k8s_cr_driver.vnf.additional_params import Options
-from k8s_cr_driver.vnf.policy import Policy
+from k8s_cr_driver.vnf.policy import OPTIONS, Policy
 
 WEB = ObjectKey("apps", "Deployment", "blue", "web")
 TAB = ObjectKey("stable.example.com", "CronTab", "blue", "tab")
@@ -35,16 +34,17 @@ BLUE = ObjectKey("", "Namespace", "", "blue")
 )
 def test_an_object_is_refused_with_the_rule(rules: dict[str, Any], forbidden: ObjectKey, allowed: list[ObjectKey]) -> None:
     policy = Policy(**rules)
-    policy.check(allowed, Options())
+    policy.check(allowed)
     with pytest.raises(Forbidden) as refused:
-        policy.check([*allowed, forbidden], Options())
+        policy.check([*allowed, forbidden])
     assert str(refused.value).startswith(f"{forbidden}: the operator does not allow it: [k8s_cr] {next(iter(rules))};")
 
 
-@pytest.mark.parametrize("option", ["adopt_existing", "force_conflicts"])
+@pytest.mark.parametrize("option", OPTIONS)
 def test_an_option_of_a_request_is_refused_with_the_rule(option: str) -> None:
-    Policy().check([WEB], replace(Options(), **{option: True}))
-    policy = replace(Policy(), **{f"allow_{option}": False})
-    policy.check([WEB], Options())
-    with pytest.raises(Forbidden, match=rf"additionalParams {option.replace('_', '-')}: .*\[k8s_cr\] allow_{option}"):
-        policy.check([WEB], replace(Options(), **{option: True}))
+    Policy().check([WEB], [option])
+    name = f"allow_{option.replace('-', '_')}"
+    policy = replace(Policy(), **{name: False})
+    policy.check([WEB])
+    with pytest.raises(Forbidden, match=rf"additionalParams {option}: .*\[k8s_cr\] {name}"):
+        policy.check([WEB], [option])
