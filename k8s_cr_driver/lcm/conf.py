@@ -381,4 +381,4 @@ def _policy(options: Any) -> Policy:
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """For oslo-config-generator."""
-    return [("k8s_cr", OPTIONS), ("k8s_cr_receiver:NAME", RECEIVER)]
+    return [("k8s_cr", OPTIONS), ("k8s_cr_receiver:name", RECEIVER)]
