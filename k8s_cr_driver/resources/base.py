@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -161,21 +161,22 @@ class CustomResource:
             return health
         if self.paused_by:
             return suspended(PAUSED, f"{self.paused_by} pauses it")
-        if rules := self.rules(live):
-            return rules.health(live, self.old_status, lambda: self._by_kind(live))
-        return self._by_kind(live)
+        if rules := next(self.rule_sources(live), None):
+            return rules.health(live, self.old_status, lambda: self.health_by_kind(live))
+        return self.health_by_kind(live)
 
-    def rules(self, live: Object) -> Rules | None:
-        """What users say of the object's readiness: the first source that says something."""
-        return (
-            of_annotations(live, "annotation of the object")
-            or (self.request_rules or {}).get(self.key.group_kind)
-            or of_annotations(self.crd, "annotation of the CRD")
-            or of_package(live)
-            or operator_rules.of(self.key.group_kind)
-        )
+    def rule_sources(self, live: Object) -> Iterator[Rules]:
+        """What users say of the object's readiness, source by source: the first decides."""
+        kind = self.key.group_kind
+        for rules in (of_annotations(live, "annotation of the object"), (self.request_rules or {}).get(kind)):
+            if rules:
+                yield rules
+        for rules in (of_annotations(self.crd, "annotation of the CRD"), of_package(live), operator_rules.of(kind)):
+            if rules:
+                yield rules
 
-    def _by_kind(self, live: Object) -> Health:
+    def health_by_kind(self, live: Object) -> Health:
+        """The same by the rules of its kind alone."""
         health = self.assess(live)
         if health.state is State.SUSPENDED and (held := held_in_admission(live, self.manifest, self.crd)):
             return waiting(HELD_IN_ADMISSION, f"{held}, by a webhook and not by the manifest: it has not begun")

@@ -219,13 +219,14 @@ def _lines(ordered: list[dict[str, Any]]) -> tuple[str, str]:
     return text(first, "reason") or text(first, "type"), "; ".join(dict.fromkeys(map(_line, ordered[:3])))
 
 
-def _explain(conditions: list[Condition]) -> tuple[str, str]:
-    """As `explain`; among conditions of one generation those in trouble come first."""
+def _explain(conditions: list[Condition]) -> tuple[str, str, str]:
+    """As `explain`, with the field; among conditions of one generation those in trouble come first."""
 
     def rank(c: Condition) -> tuple[bool, ...]:
         return c.stale, not c.in_trouble, c.status == "unknown", not c.message
 
-    return _lines([c.raw for c in sorted(conditions, key=rank)])
+    ordered = sorted(conditions, key=rank)
+    return (*_lines([c.raw for c in ordered]), f"status.conditions[{ordered[0].type}]")
 
 
 def _line(condition: dict[str, Any]) -> str:

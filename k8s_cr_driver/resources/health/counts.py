@@ -46,9 +46,9 @@ def judge_counts(live: dict[str, Any], fields: dict[str, Any]) -> Health | None:
     counts = _counts(live, fields) or _counts_of_parts(status)
     short = _short(counts + _counts_of_listed(status)) + _surplus(live, wanted_count(live)) + _missing(status)
     if short:
-        return waiting("ReplicasNotReady", "; ".join(short))
+        return waiting("ReplicasNotReady", "; ".join(short), f"status.{short[0].partition(' ')[0]}")
     judged = "; ".join(f"{field} is {have} of {want}" for field, have, want in counts)
-    return ready("ReplicasReady", judged) if counts else None
+    return ready("ReplicasReady", judged, f"status.{counts[0][0]}") if counts else None
 
 
 def counts_between(live: dict[str, Any], fields: dict[str, Any]) -> str:

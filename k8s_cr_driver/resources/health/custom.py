@@ -7,6 +7,7 @@ seen the latest spec, or a CRD without status. What says nothing is waiting, and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,8 @@ from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, H
 from k8s_cr_driver.resources.health.rest import held_by_spec, is_detached_by_spec, is_started_by_users
 from k8s_cr_driver.resources.health.status_fields import is_at_work, judge_words, own_words, says_readiness
 
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,60}")
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]{0,60}")
 REMEDY = f"annotate the object, or its CRD in the package that brings it, with {READY_WHEN}: {STORED}"
 
 
@@ -110,4 +113,19 @@ def _judge_silence(live: dict[str, Any], status: dict[str, Any], fields: dict[st
         return ready("StatusWritten", "a controller has written the status, which has no field for readiness")
     types = ", ".join(text(c, "type") for c in entries(status, "conditions") if c)
     seen = f"the status, with the conditions {types}," if types else "the status"
-    return waiting(READINESS_UNKNOWN, f"{seen} does not say whether it is ready; if it never does, {REMEDY}")
+    rule = _fitting_rule(status)
+    remedy = f"if it is, annotate it with {READY_WHEN}: {rule}" if rule else f"if it never does, {REMEDY}"
+    return waiting(READINESS_UNKNOWN, f"{seen} does not say whether it is ready; {remedy}")
+
+
+def _fitting_rule(status: dict[str, Any]) -> str:
+    """A short rule that this status meets, for somebody who knows that the object is ready; "" if there is none."""
+    for one in entries(status, "conditions"):
+        if one.get("status") == "True" and _PLAIN.fullmatch(text(one, "type")):
+            return f"condition={one['type']}"
+    plain = {name: value for name, value in status.items() if isinstance(name, str) and _NAME.fullmatch(name)}
+    words = own_words(status)
+    worded = (name for name, value in plain.items() if isinstance(value, str) and value.lower() in words)
+    if found := next((name for name in worded if _PLAIN.fullmatch(plain[name])), ""):
+        return f"jsonpath={{.status.{found}}}={plain[found]}"
+    return next((f"jsonpath={{.status.{name}}}=true" for name, value in plain.items() if value is True), "")

@@ -65,7 +65,7 @@ class Health:
     source: str = ""
     """What decided, if it is a rule of users; "" for the rules of the kind."""
     field: str = ""
-    """The field that a rule of users has read."""
+    """The field that decided, as far as that is one."""
 
     def __post_init__(self) -> None:
         for name, given, limit in (("reason", self.reason, REASON_LIMIT), ("message", self.message, MESSAGE_LIMIT)):
@@ -90,21 +90,21 @@ def _one_line(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 3] + "..."
 
 
-def ready(reason: str = "Ready", message: str = "") -> Health:
+def ready(reason: str = "Ready", message: str = "", field: str = "") -> Health:
     """A READY response."""
-    return Health(State.READY, reason, message)
+    return Health(State.READY, reason, message, field=field)
 
 
-def suspended(reason: str, message: str = "") -> Health:
+def suspended(reason: str, message: str = "", field: str = "") -> Health:
     """A SUSPENDED response."""
-    return Health(State.SUSPENDED, reason, message)
+    return Health(State.SUSPENDED, reason, message, field=field)
 
 
-def waiting(reason: str, message: str = "", *, trouble: bool = False) -> Health:
+def waiting(reason: str, message: str = "", field: str = "", *, trouble: bool = False) -> Health:
     """A WAITING response: in progress, or in trouble."""
-    return Health(State.WAITING, reason, message, trouble)
+    return Health(State.WAITING, reason, message, trouble, field=field)
 
 
-def failed(reason: str, message: str = "") -> Health:
+def failed(reason: str, message: str = "", field: str = "") -> Health:
     """A FAILED response."""
-    return Health(State.FAILED, reason, message)
+    return Health(State.FAILED, reason, message, field=field)

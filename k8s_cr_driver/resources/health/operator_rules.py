@@ -42,7 +42,9 @@ def of(kind: GroupKind) -> Rules | None:
 
 
 def read(folder: Path) -> dict[GroupKind, Rules]:
-    """The rules in the YAML files of a folder, by kind. InvalidRequest names the file and the field."""
+    """The rules in the YAML files of a folder, or in one file, by kind. InvalidRequest names the file and the field."""
+    if folder.is_file():
+        return _of_file(folder)
     if not folder.is_dir():
         raise InvalidRequest(f"{folder}: is no folder; name one with files of rules")
     files = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml") and path.is_file())

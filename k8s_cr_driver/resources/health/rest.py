@@ -33,12 +33,12 @@ def held_by_spec(live: dict[str, Any]) -> Health | None:
     for name, value in mapping(live, "spec").items():
         if isinstance(value, dict):
             if str(name).lower().endswith("strategy") and _pauses(value):
-                return suspended("Suspended", f"spec.{name} is paused")
+                return suspended("Suspended", f"spec.{name} is paused", f"spec.{name}")
         elif _asks_for_rest(name, value):
-            return suspended("Suspended", f"spec.{name} is {json.dumps(value)}")
+            return suspended("Suspended", f"spec.{name} is {json.dumps(value)}", f"spec.{name}")
     for annotation, value in mapping(live, "metadata", "annotations").items():
         if (_is_pause(annotation) and value != "false") or (_reconciles(annotation) and text(value) in _OFF):
-            return suspended("Suspended", f"the annotation {annotation} is {value!r}")
+            return suspended("Suspended", f"the annotation {annotation} is {value!r}", "metadata.annotations")
     return None
 
 

@@ -29,7 +29,7 @@ from k8s_cr_driver.objects.rule_texts import (
     rule,
 )
 from k8s_cr_driver.resources.health.freshness import behind
-from k8s_cr_driver.resources.health.model import Health, State, failed, ready, suspended, waiting
+from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, State, failed, ready, suspended, waiting
 
 _SECRET = GroupKind("", "Secret")
 _LONGEST = 16 * 1024
@@ -65,17 +65,18 @@ class Rules:
         if self.ready is None:
             return otherwise()
         found, by_kind = self.ready.ask(live), otherwise()
-        detail = f"; {by_kind.message}" if by_kind.message and by_kind.state is not State.READY else ""
-        message = f"{self.ready.text} is not met: {self._seen(live, found)}{detail}"
+        is_cause = by_kind.state is not State.READY and by_kind.reason not in (NO_STATUS, READINESS_UNKNOWN)
+        detail = f"; {by_kind.message}" if is_cause and by_kind.message else ""
+        message = f"{self.ready.text} is not met: {self.seen(live, found)}{detail}"
         unmet = waiting("RuleNotMet", message, trouble=by_kind.trouble)
         return replace(unmet, source=self.source, field=found.field)
 
-    def _seen(self, live: Mapping[str, Any], found: Outcome) -> str:
+    def seen(self, live: Mapping[str, Any], found: Outcome) -> str:
         """What the object has there; never of a Secret, since a message reaches logs and users."""
         return "what it has is not shown" if kind_of(live) == _SECRET else found.seen
 
     def _because(self, live: Mapping[str, Any], health: Health, asked: Rule, found: Outcome) -> Health:
-        return replace(health, message=f"{asked.text}: {self._seen(live, found)}", source=self.source, field=found.field)
+        return replace(health, message=f"{asked.text}: {self.seen(live, found)}", source=self.source, field=found.field)
 
 
 def of_texts(rules: KindRules, source: str) -> Rules:

@@ -136,11 +136,12 @@ class Sign(NamedTuple):
 
     def health(self) -> Health:
         reason, message = self._explain()
+        path = f"status.{self.field}" if self.depth == 0 else f"status, {self.field} in it"
         if self.role is Role.WORD and self.depth == 0 and self.word in (Word.FAILED, Word.REFUSED):
-            return failed(reason, message)
+            return failed(reason, message, path)
         if self.objects:
-            return waiting(reason, message, trouble=self.in_trouble)
-        return suspended(reason, message) if self.word is Word.HELD else ready(reason, message)
+            return waiting(reason, message, path, trouble=self.in_trouble)
+        return suspended(reason, message, path) if self.word is Word.HELD else ready(reason, message, path)
 
     @property
     def in_trouble(self) -> bool:
@@ -201,10 +202,10 @@ def _settled(signs: list[Sign], status: dict[str, Any], fields: dict[str, Any]) 
     health = best.health()
     if health.settled and str(best.value).lower() == "running":
         if _has_an_end_to_come(status, fields):
-            return waiting(health.reason, f"{health.message}, and its work is not done yet")
-        return ready(RUNNING, health.message)
+            return waiting(health.reason, f"{health.message}, and its work is not done yet", health.field)
+        return ready(RUNNING, health.message, health.field)
     if health.settled and still_waits(text(best.beside.get("message"))):
-        return waiting(health.reason, health.message)
+        return waiting(health.reason, health.message, health.field)
     return health
 
 

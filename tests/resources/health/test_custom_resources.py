@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.resources.health import State, assess
+from k8s_cr_driver.resources.registry import resource_for
 from tests.resources.health.objects import ANY_FIELDS, CONDITIONS, Json, condition, conditions, crd, custom
 
 READY, WAITING, SUSPENDED, FAILED = State.READY, State.WAITING, State.SUSPENDED, State.FAILED
@@ -43,9 +44,22 @@ def test_untyped_crd_with_a_status_subresource_lets_a_status_come() -> None:
     assert assess(custom(), {"spec": {"versions": [version]}}).state is READY
 
 
-@pytest.mark.parametrize("status", [None, {"conditions": [{"type": "PhaseOfTheMoon", "status": "True"}]}])
-def test_the_wait_for_a_word_on_readiness_names_the_remedy(status: Json | None) -> None:
-    assert "k8s-cr-driver/ready-when: stored" in assess(custom(status), crd(CONDITIONS)).message
+@pytest.mark.parametrize(
+    ("status", "rule"),
+    [
+        (None, "stored"),
+        ({"value": 1}, "stored"),
+        ({"conditions": [{"type": "PhaseOfTheMoon", "status": "True"}]}, "condition=PhaseOfTheMoon"),
+        ({"conditions": [{"type": "PhaseOfTheMoon", "status": "False"}]}, "stored"),
+        ({"other": "Odd", "phase": "Frobnicated"}, "jsonpath={.status.phase}=Frobnicated"),
+        ({"phase": "Frobnicated: in 3 of 4 places"}, "stored"),
+        ({"frobnicated": True}, "jsonpath={.status.frobnicated}=true"),
+    ],
+)
+def test_the_wait_for_a_word_on_readiness_names_the_annotation_that_would_end_it(status: Json | None, rule: str) -> None:
+    assert assess(custom(status), None).message.endswith(f"k8s-cr-driver/ready-when: {rule}")
+    ruled = custom(status, annotations={"k8s-cr-driver/ready-when": rule})
+    assert resource_for(ruled).health(ruled).state is READY
 
 
 @pytest.mark.parametrize(

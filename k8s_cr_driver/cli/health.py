@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`k8s-cr health`: whether objects are ready, which rules were asked, and what each said."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, on_cluster
+from k8s_cr_driver.cli.descendants import crd_of
+from k8s_cr_driver.cli.output import echo, print_json, print_table
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects import rule_files
+from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.crds import crds_of
+from k8s_cr_driver.objects.fields import entries, text
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, kind_of
+from k8s_cr_driver.package.documents import DocumentError, documents
+from k8s_cr_driver.redaction import redact
+from k8s_cr_driver.resources import explained
+from k8s_cr_driver.resources.explained import Verdict
+from k8s_cr_driver.resources.health import operator_rules
+from k8s_cr_driver.resources.health.rules import Rules, of_texts
+from k8s_cr_driver.resources.registry import resource_for
+
+_COLUMNS = ("STATE", "OBJECT", "REASON", "DECIDED BY", "MESSAGE")
+_LARGEST = 32 * 1024 * 1024
+
+
+@click.command(
+    epilog="""
+    \b
+    Examples:
+      k8s-cr health widget.yaml --crd widgets.yaml --explain
+      kubectl get widget w -o yaml | k8s-cr health - --rules rules/
+      k8s-cr health Widget.example.com/w -n blue -o json
+    """
+)
+@click.argument("subjects", metavar="FILE|-|KIND/NAME...", nargs=-1, required=True)
+@on_cluster
+@click.option("-n", "--namespace", default="default", help="Of KIND/NAME.", show_default=True)
+@click.option("--crd", "crds", multiple=True, type=click.Path(exists=True, path_type=Path), help="A file of CRDs.")
+@click.option("--rules", type=click.Path(exists=True, path_type=Path), help="A file of rules for kinds, or a folder of them.")
+@click.option("--explain", is_flag=True, help="Show which rules were asked, and what each said.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form of the output.")
+def health(
+    kubeconfig: Kubeconfig,
+    subjects: Sequence[str],
+    namespace: str,
+    crds: Sequence[Path],
+    rules: Path | None,
+    explain: bool,
+    output: str,
+) -> None:
+    """Say whether objects are ready, and why.
+
+    FILE: each object in a file of YAML or JSON, with its status; - is the standard input. KIND/NAME: an object of the
+    cluster. Rules for kinds and CRDs in the files count as those of --rules and --crd. Exit code 1 if an operation would wait
+    for one of them, or fail.
+    """
+    of_operator = operator_rules.read(rules) if rules else {}
+    found = list(_subjects(kubeconfig, subjects, namespace))
+    known = crds_of(obj for path in crds for obj in _objects(str(path), path.read_text()))
+    known |= crds_of(obj for obj, _ in found)
+    of_package = _written([obj for obj, _ in found])
+    verdicts = []
+    for obj, crd in found:
+        if not rule_files.is_rules(obj):
+            kind = kind_of(obj)
+            rules_of_kind = of_package.get(kind) or of_operator.get(kind)
+            verdicts.append(explained.verdict(resource_for(obj, crd or known.get(kind)), obj, rules_of_kind))
+    if output == "json":
+        print_json([_as_json(verdict) for verdict in verdicts])
+    else:
+        _show(verdicts, explain=explain)
+    if not all(verdict.health.settled for verdict in verdicts):
+        raise click.exceptions.Exit(1)
+
+
+def _subjects(kubeconfig: Kubeconfig, subjects: Sequence[str], namespace: str) -> Iterator[tuple[Object, Object | None]]:
+    """The objects with their CRDs, as far as a cluster is asked for them."""
+    named = [subject for subject in subjects if subject != "-" and not Path(subject).exists()]
+    if unclear := [subject for subject in named if subject.count("/") != 1 or not all(subject.split("/"))]:
+        raise click.UsageError(f"{unclear[0]}: there is no such file, and it is no KIND/NAME")
+    for subject in subjects:
+        if subject == "-":
+            yield from ((obj, None) for obj in _objects("-", sys.stdin.read(_LARGEST)))
+        elif subject not in named:
+            yield from ((obj, None) for obj in _objects(subject, Path(subject).read_text()))
+    if named:
+        with Cluster(kubeconfig) as cluster:
+            crds: dict[GroupKind, Object | None] = {}
+            for subject in named:
+                kind, _, name = subject.partition("/")
+                resource = _resource(cluster, kind)
+                where = namespace if resource.namespaced else ""
+                live = cluster.client.read(resource, ObjectKey(*resource.group_kind, where, name))
+                yield live, crd_of(cluster, resource.group_kind, crds)
+
+
+def _resource(cluster: Cluster, kind: str) -> Resource:
+    name, _, group = kind.lower().partition(".")
+    served = [one for one in cluster.resources if name in (one.group_kind.kind.lower(), one.plural)]
+    matching = [one for one in served if group in ("", one.group_kind.group)]
+    kinds = {one.group_kind for one in matching}
+    if len(kinds) != 1:
+        also = f"; write one of {', '.join(sorted(map(str, kinds or {one.group_kind for one in served})))}" if served else ""
+        raise InvalidRequest(f"{kind}: the cluster serves {'several kinds' if kinds else 'no kind'} of that name{also}")
+    return cluster.resources.find(kinds.pop()) or matching[0]
+
+
+def _objects(name: str, content: str) -> list[Object]:
+    found: list[Object] = []
+    try:
+        for number, document in documents(content):
+            found += _flat(document, f"{name}, document {number}")
+    except DocumentError as error:
+        raise InvalidPackage(f"{name}, document {error.document}: {error}") from None
+    return found
+
+
+def _flat(document: Any, source: str) -> list[Object]:
+    if isinstance(document, dict) and text(document, "kind").endswith("List") and isinstance(document.get("items"), list):
+        return entries(document, "items")
+    if rule_files.is_rules(document):
+        return [document]
+    if not isinstance(document, dict) or not text(document, "kind") or not text(document, "metadata", "name"):
+        raise InvalidPackage(f"{source}: is no object; it needs apiVersion, kind and metadata.name")
+    return [document]
+
+
+def _written(objects: Sequence[Object]) -> Mapping[GroupKind, Rules]:
+    """The rules for kinds that are among the objects."""
+    found: dict[GroupKind, Rules] = {}
+    for document in filter(rule_files.is_rules, objects):
+        try:
+            read = rule_files.read(document)
+        except ExpressionError as error:
+            raise InvalidPackage(str(error)) from None
+        found |= {kind: of_texts(rules, "rules of the package") for kind, rules in read.items()}
+    return found
+
+
+def _as_json(verdict: Verdict) -> dict[str, Any]:
+    health = verdict.health
+    return {
+        "object": str(verdict.key),
+        "state": health.state.value,
+        "trouble": health.trouble,
+        "waits": not health.settled,
+        "reason": redact(health.reason),
+        "message": redact(health.message),
+        "source": verdict.source,
+        "field": verdict.field,
+        "asked": [{**one._asdict(), "said": redact(one.said)} for one in verdict.asked],
+    }
+
+
+def _show(verdicts: Sequence[Verdict], *, explain: bool) -> None:
+    rows = []
+    for verdict in verdicts:
+        decided = f"{verdict.source}: {verdict.field}" if verdict.field else verdict.source
+        health = verdict.health
+        rows.append((health.state.value, str(verdict.key), redact(health.reason), decided, redact(health.message)))
+    print_table(_COLUMNS, rows)
+    for verdict in verdicts if explain else ():
+        echo(f"{verdict.key}:")
+        for asked in verdict.asked:
+            echo(f"  {asked.source}: {asked.rule}: {redact(asked.said)}")

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`k8s-cr health` says what an operation would say of an object, and which rules it asked."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from k8s_cr_driver.objects.rule_texts import check
+from tests.cli.tool import Tool
+from tests.fake_api import FakeApi
+from tests.instance import CONDITIONS, crontab, crontab_crd
+
+ENTRY = {"apiVersion": "stable.example.com/v1", "kind": "CronTab", "current": "status.phase == 'Odd'"}
+RULES = {"healthCheckExprs": [ENTRY]}
+
+
+def tab(name: str = "one", phase: str = "Odd", **annotations: str) -> dict[str, Any]:
+    found = crontab(name)
+    found["metadata"]["annotations"] = {f"k8s-cr-driver/{key.replace('_', '-')}": value for key, value in annotations.items()}
+    return {**found, "status": {"phase": phase}}
+
+
+def write(folder: Path, *objects: Any, name: str = "objects.yaml") -> str:
+    (folder / name).write_text(yaml.safe_dump_all(objects))
+    return str(folder / name)
+
+
+def test_verdict_names_what_decided(tool: Tool, tmp_path: Path) -> None:
+    ruled = tab("ruled", ready_when="jsonpath={.status.phase}=Odd")
+    path = write(tmp_path, tab("plain"), ruled, {"kind": "List", "apiVersion": "v1", "items": [tab("listed", "Ready")]})
+    plain, by_rule, listed = tool.json("health", path, code=1)
+    assert [one["state"] for one in (plain, by_rule, listed)] == ["Waiting", "Ready", "Ready"]
+    assert (by_rule["source"], by_rule["field"]) == ("annotation of the object", "status.phase")
+    assert (listed["source"], listed["field"]) == ("rule for all kinds", "status.phase")
+    assert plain["waits"] and not listed["waits"]
+    assert [one["rule"] for one in by_rule["asked"]] == ["ready: jsonpath={.status.phase}=Odd", "the status"]
+
+
+@pytest.mark.parametrize("where", ["file", "folder", "beside"])
+def test_author_tries_rules_without_a_cluster(tool: Tool, tmp_path: Path, where: str) -> None:
+    (tmp_path / "rules").mkdir()
+    rules = write(tmp_path / "rules", RULES, name="r.yaml")
+    documents = [tab("good"), tab("bad", "Even"), *([RULES] if where == "beside" else [])]
+    options = {"file": ["--rules", rules], "folder": ["--rules", str(tmp_path / "rules")], "beside": []}[where]
+    good, bad = tool.json("health", write(tmp_path, *documents), *options, code=1)
+    assert (good["state"], bad["state"], bad["reason"]) == ("Ready", "Waiting", "RuleNotMet")
+    assert bad["asked"][0]["said"] == "not met; status.phase: it is false"
+
+
+def test_crd_counts_in_the_file_and_in_another(tool: Tool, tmp_path: Path) -> None:
+    definition = crontab_crd(**CONDITIONS)
+    definition["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
+    definition["status"] = {"conditions": [{"type": kind, "status": "True"} for kind in ("Established", "NamesAccepted")]}
+    both = tool.json("health", write(tmp_path, definition, tab()))
+    [alone] = tool.json("health", write(tmp_path, tab()), "--crd", write(tmp_path, definition, name="crd.yaml"))
+    assert both[1]["source"] == alone["source"] == "annotation of the CRD"
+
+
+def test_standard_input_and_explanation(tool: Tool) -> None:
+    shown = tool.run("health", "-", "--explain", input=yaml.safe_dump(tab(failed_when="cel: status.phase == 'Odd'")), code=1)
+    assert shown.output.splitlines()[1].split()[:2] == ["Failed", "CronTab.stable.example.com"]
+    assert "annotation of the object: failed: cel: status.phase == 'Odd': met; status.phase: it is true" in shown.output
+    assert "rule for all kinds: the status: Waiting" in shown.output
+
+
+def test_object_of_the_cluster(tool: Tool, api: FakeApi) -> None:
+    api.put(crontab_crd(phase={"type": "string"}, **CONDITIONS))
+    live = tab(ready_when="jsonpath={.status.phase}=Odd")
+    api.put(live)
+    api.set_status("CronTab", "default", "one", live["status"])
+    for kind in ("CronTab", "crontabs", "crontab.stable.example.com"):
+        [verdict] = tool.json("health", f"{kind}/one")
+        assert (verdict["state"], verdict["source"]) == ("Ready", "annotation of the object")
+    assert "the cluster serves no kind of that name" in tool.run("health", "Frob/one", code=1).output
+    assert "no such file, and it is no KIND/NAME" in tool.run("health", "absent.yaml", code=2).output
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        ("kind: x", "is no object; it needs apiVersion, kind and metadata.name"),
+        ("{", "document 1"),
+        (json.dumps({"healthCheckExprs": [{**ENTRY, "current": "status."}]}), "column 8: a name is expected"),
+    ],
+)
+def test_file_that_cannot_be_read_is_one_error(tool: Tool, tmp_path: Path, document: str, problem: str) -> None:
+    (tmp_path / "x.yaml").write_text(document)
+    assert problem in tool.run("health", str(tmp_path / "x.yaml"), code=1).output
+
+
+PAGE = Path(__file__).parents[2] / "doc/source/concepts/ready.rst"
+
+
+def test_every_rule_of_the_page_can_be_read() -> None:
+    text = " ".join(PAGE.read_text().split())
+    written = re.findall(r"(k8s-cr-driver/)?((?:ready|failed)-when): (stored|\".+?\"(?= |``))", text)
+    assert len(written) >= 9
+    for _, name, value in written:
+        assert check(f"k8s-cr-driver/{name}", value.strip('"')) == ""
