@@ -3,9 +3,9 @@
 Removes values of manifests from what the API server, a webhook or a controller says about them.
 
 Nobody knows how they word it, or which field of a custom resource is secret. So the values are looked for in the text itself:
-whole or cut, their lines, quoted and escaped, in base64 and decoded. A reader still needs what names things: names, kinds,
-paths and the like stay, and so do short values and common words. Both sides may be hostile: the author of an object chooses
-its values, a server its texts. So the search has a budget, and asks the deadline.
+whole or cut, their lines, quoted and escaped, in any case, in hex and base64 and decoded. A reader still needs what names
+things: names, kinds, paths and the like stay, and so do short values and common words. Both sides may be hostile: the author
+of an object chooses its values, a server its texts. So the search has a budget, and asks the deadline.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ SHORTEST = 5
 """Characters of a value that is removed. Shorter ones are words of every text."""
 _DIGITS = 6
 """Of a number that is removed. Shorter ones are counts and ports."""
+_INNER = 10
+"""Characters of base64 that a value gives within that of a longer text: shorter ones are in many texts."""
 _PART = 8
 """Characters of a line of a value, or of the begin of a cut one, that is removed."""
 
@@ -80,17 +82,21 @@ _NO_SECRET = re.compile(r"[A-Za-z]{1,12}|[0-9]{1,5}(?:\.[0-9]{1,5})?[A-Za-z]{0,2
 
 _UNIT = re.compile(
     r"\\+(?:u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|x(?P<x>[0-9a-fA-F]{2})|(?P<control>[abfnrtv]))?|"
-    r"%(?P<percent>[0-9a-fA-F]{2})|(?P<space>[\x00-\x20\x7f]+)|(?P<dots>\u2026+)|(?P<other>[^\x00-\x7f\u2026]+)"
+    r"%(?P<percent>[0-9a-fA-F]{2})|&(?:#(?:x|X)(?P<entity>[0-9a-fA-F]{1,6})|#(?P<decimal>[0-9]{1,7})|(?P<named>amp|lt|gt|quot|apos));|"
+    r"(?P<space>[\x00-\x20\x7f]+)|(?P<dots>\u2026+)|(?P<other>[^\x00-\x7f\u2026]+)"
 )
-"""What Go, JSON and Python write for a character in quotes, what URLs write, and what they may write so."""
-_ODD = re.compile(r"[^\x20-\x7e]|[\\%]|  ")
+"""What Go, JSON and Python write for a character in quotes, what URLs and HTML write, and what they may write so."""
+_ODD = re.compile(r"[^\x20-\x7e]|[\\%&]|  ")
 """Without these a text is its own canonical form."""
 _OTHER = "\ufffd"
+_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _MEANINGS = {"control": " ", "space": " ", "dots": "...", "other": _OTHER}
 _WEBHOOK = re.compile(r'webhook "([a-z0-9.-]{1,253})"')
 """As the API server names the webhook that has denied a request, or does not respond."""
 _CUT = re.compile(r"[\"'`]?\s?(?:\.\.\.|[(<\[]?truncated)")
 """What follows the begin of a value that somebody has cut; nothing may follow it, too."""
+_CUT_BEFORE = re.compile(r"(?:\.\.\.|truncated)[\])>\"'`\s]{0,4}")
+"""What precedes the end of one of which somebody has cut the begin."""
 
 
 def _never() -> bool:
@@ -114,9 +120,11 @@ class SentValues:
             found = {_comparable(value[:FOREIGN_LIMIT].strip()) for value in values}
         except _TooMuch:
             self._is_unknown, found = True, set()
-        self._values = sorted(value for value in found if len(value) >= SHORTEST and value.lower() not in _COMMON)
+        self._values = sorted(value for value in found if len(value) >= SHORTEST and value not in _COMMON)
         self._begins = {value[:SHORTEST] for value in self._values}
         self._prefixes = _Prefixes(self._values)
+        self._reversed = sorted(value[::-1] for value in self._values if len(value) > _PART)
+        self._ends = {value[-_PART:] for value in self._values if len(value) > _PART}
 
     def removed_from(self, text: str, *, words: bool = True) -> str:
         """
@@ -133,16 +141,20 @@ class SentValues:
             return text
         plain, starts = _canonical(text)
         named = [found.span(1) for found in _WEBHOOK.finditer(plain)]
+        plain = plain.lower()  # of ASCII, and as long
         cuts = [cut.start() for cut in _CUT.finditer(plain)]
+        marks = list(_CUT_BEFORE.finditer(plain))
+        rests = dict(zip((mark.end() for mark in marks), [*(mark.start() for mark in marks[1:]), len(plain)], strict=False))
         shown: list[str] = []
         done = 0
         for at in range(len(plain) - SHORTEST + 1):
+            end = self._end(plain, at, rests[at]) if at in rests else at
             if plain[at : at + SHORTEST] in self._begins:
-                end = max(self._whole(plain, at, words=words), self._cut(plain, at, cuts))
-                if end > at and not any(begin <= at and end <= stop for begin, stop in named):
-                    if not shown or starts[at] > done:
-                        shown.append(text[done : starts[at]] + REMOVED)
-                    done = max(done, starts[end])
+                end = max(end, self._whole(plain, at, words=words), self._cut(plain, at, cuts))
+            if end > at and not _is_within(named, at, end):
+                if not shown or starts[at] > done:
+                    shown.append(text[done : starts[at]] + REMOVED)
+                done = max(done, starts[end])
         return "".join(shown) + text[done:]
 
     def removed_from_reason(self, reason: str) -> str:
@@ -169,8 +181,21 @@ class SentValues:
         part = text[at:end]
         number = bisect_left(self._values, part)
         is_begin = number < len(self._values) and self._values[number].startswith(part)
-        is_harmless = len(part) <= _LONGEST_PATH and _NO_SECRET.fullmatch(part)
-        return end if is_begin and len(part) >= _PART and not is_harmless else at
+        return end if is_begin and len(part) >= _PART and not _is_harmless(part) else at
+
+    def _end(self, text: str, at: int, rest: int) -> int:
+        """Where the longest end of a value ends that begins at `at`, where a mark says that something is cut, within `rest`."""
+        for end in range(rest, at + _PART - 1, -1):
+            if text[end - _PART : end] in self._ends and not _is_harmless(text[at:end]):
+                part = text[at:end][::-1]
+                number = bisect_left(self._reversed, part)
+                if number < len(self._reversed) and self._reversed[number].startswith(part):
+                    return end
+        return at
+
+
+def _is_harmless(part: str) -> bool:
+    return len(part) <= _LONGEST_PATH and _NO_SECRET.fullmatch(part) is not None
 
 
 class _TooMuch(Exception):
@@ -217,6 +242,12 @@ def _asking(values: Iterable[_Value], is_over: Callable[[], bool]) -> Iterator[_
         yield value
 
 
+def _is_within(spans: list[tuple[int, int]], at: int, end: int) -> bool:
+    """Whether one of the spans, in order, holds what is from `at` to `end`."""
+    place = bisect_right(spans, at, key=lambda span: span[0]) - 1
+    return place >= 0 and end <= spans[place][1]
+
+
 def _is_named(text: str, at: int, end: int) -> bool:
     """Whether a word is a part of a dotted name, as that of a kind or of a field's path."""
     before, after = text[max(0, at - 2) : at], text[end : end + 2]
@@ -224,7 +255,7 @@ def _is_named(text: str, at: int, end: int) -> bool:
 
 
 def _comparable(value: str) -> str:
-    return _canonical(value)[0].strip() if _ODD.search(value) else value
+    return (_canonical(value)[0].strip() if _ODD.search(value) else value).lower()
 
 
 def _canonical(text: str) -> tuple[str, list[int]]:
@@ -256,7 +287,9 @@ def _meaning(unit: re.Match[str]) -> str:
         return ""
     if kind in _MEANINGS:
         return _MEANINGS[kind]
-    number = int(unit[kind], 16)
+    if kind == "named":
+        return _ENTITIES[unit[kind]]
+    number = int(unit[kind], 10 if kind == "decimal" else 16)
     if number == 0x2026:
         return "..."
     if number <= 0x20 or number == 0x7F:
@@ -324,8 +357,7 @@ def _leaves(value: Any, name: str, *, is_hidden: bool, is_built_in: bool) -> Ite
 def _forms(value: str, *, is_secret: bool) -> Iterator[str]:
     """The value, also in base64; its lines, and of each line `a: b` also b; the texts in JSON of a Secret."""
     yield value
-    for encode in (base64.b64encode, base64.urlsafe_b64encode):
-        yield encode(value.encode(errors="replace")).decode().rstrip("=")
+    yield from _encoded(value[:FOREIGN_LIMIT].encode(errors="replace"))
     lines = value.splitlines()
     if len(lines) > 1:
         yield from (line for line in lines if len(line.strip()) >= _PART)
@@ -334,6 +366,18 @@ def _forms(value: str, *, is_secret: bool) -> Iterator[str]:
     if value.lstrip().startswith(("{", "[")):
         for text in _of_json(value):
             yield from (text, *(_of_line(decoded) for decoded in _decoded(text)))
+
+
+def _encoded(value: bytes) -> Iterator[str]:
+    """In hex and in base64, also within that of a longer text: it depends on the place there, its ends on what is around."""
+    yield value.hex()
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        yield encode(value).decode().rstrip("=")
+        for before, unlike in ((0, 0), (1, 2), (2, 3)):
+            whole = (before + len(value)) // 3 * 4
+            inner = encode(b" " * before + value).decode()[unlike : whole + (before + len(value)) % 3]
+            if len(inner) >= _INNER:
+                yield inner
 
 
 def _of_line(line: str) -> str:

@@ -14,6 +14,7 @@ from k8s_cr_driver import redaction
 from k8s_cr_driver.cli.field_diff import changes
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube import kubeconfig, responses
+from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.keys import key_of, kind_of
 from k8s_cr_driver.ownership import inventory_content
 from k8s_cr_driver.package import check, parameters
@@ -32,6 +33,13 @@ def _foreign(text: str) -> None:
     for line in (redaction.foreign(text), redaction.words(ValueError(text))):
         assert not set(line) & {"\n", "\x1b"} and len(line) < 5 * redaction.FOREIGN_LIMIT
     redaction.redact(text), redaction.looks_secret(text), redaction.capped(text)
+
+
+def _sent(parts: tuple[Any, str]) -> None:
+    value, text = parts
+    manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "stringData": {"a": value, "b": text}}
+    shown = SentValues([manifest]).removed_from(text)
+    assert len(shown) <= redaction.FOREIGN_LIMIT * (1 + len(redaction.REMOVED))
 
 
 def _package(parts: tuple[str, str, list[Any]]) -> None:
@@ -91,6 +99,7 @@ def _with_status(parts: tuple[Any, Any]) -> Any:
 
 SUBJECTS: dict[str, Subject] = {
     "texts of errors": (inputs.texts(40_000), _foreign),
+    "sent values": (st.tuples(inputs.values(), inputs.texts()), _sent),
     "documents": (inputs.texts().map(_decoded), lambda text: list(documents(text))),
     "packages": (st.tuples(st.sampled_from(_NAMES), inputs.texts(4_000), st.just(spoiled.GOOD)), _package),
     "objects of packages": (st.tuples(st.just(""), st.just(""), spoiled.versions(spoiled.GOOD)), _package),

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 import textwrap
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -276,3 +278,41 @@ def test_a_secret_within_a_text_is_removed_without_the_text_around_it(kind: str,
 def test_a_secret_within_a_text_is_removed_also_if_it_is_a_word() -> None:
     config = obj("v1", "ConfigMap", "one", "default", data={"dsn": "host=db password=Sesame port=5432"})
     assert SentValues([config]).removed_from("Sesame is refused by port 5432") == f"{REMOVED} is refused by port 5432"
+
+
+ODD = "qX7!<hunter2x>&'more'"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(html.escape(ODD), id="HTML"),
+        pytest.param("".join(f"&#{ord(one)};" for one in ODD), id="decimal references"),
+        pytest.param("".join(f"&#x{ord(one):X};" for one in ODD), id="hexadecimal references"),
+        pytest.param(ODD.upper(), id="upper case"),
+        pytest.param(ODD.lower(), id="lower case"),
+        pytest.param(ODD.encode().hex(), id="hex"),
+        pytest.param(ODD.encode().hex().upper(), id="upper hex"),
+    ],
+)
+@pytest.mark.parametrize("manifest", [vault(ODD), secret(ODD)])
+def test_a_value_is_removed_in_another_case_in_hex_and_in_html(manifest: Object, said: str) -> None:
+    assert message(manifest, f"found {said} here") == "found [value removed] here"
+
+
+@pytest.mark.parametrize("before", ["", "a", "ab", "abc"])
+@pytest.mark.parametrize("after", ["", "a", "ab", "abc"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_a_value_within_the_base64_of_a_longer_text_is_removed(
+    before: str, after: str, encode: Callable[[bytes], bytes]
+) -> None:
+    """But for the characters at its ends, which hold a part of what is around."""
+    said = encode(f"{before}{ODD}{after}".encode()).decode()
+    shown = message(secret(ODD), f"auth {said} refused")
+    assert REMOVED in shown and len(shown.replace(REMOVED, "")) < len("auth  refused") + len(before + after) * 4 // 3 + 8
+
+
+@pytest.mark.parametrize("mark", ["...", "\u2026", "[truncated]", "... "])
+def test_the_end_of_a_value_whose_begin_was_cut_is_removed(mark: str) -> None:
+    said = message(vault("a-long-passphrase-hunter2x"), f"got {mark}phrase-hunter2x at the end")
+    assert "hunter2x" not in said and said.endswith("at the end")
