@@ -17,11 +17,12 @@ from k8s_cr_driver.objects.crds import served_versions, with_stored_versions
 from k8s_cr_driver.objects.derived import leaves, stale_fields
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.immutable import ignored_fields, staying_fields
-from k8s_cr_driver.objects.keys import CRD, Object, annotations_of, key_of, kind_of, labels
+from k8s_cr_driver.objects.keys import CRD, Object, annotations_of, is_of_every_namespace, key_of, kind_of, labels
+from k8s_cr_driver.ownership import taken
 from k8s_cr_driver.ownership.context import WriteContext, marked, with_owner_labels
 from k8s_cr_driver.ownership.labels import KEEP, RELEASED_BY, SHARED, has_applied, is_created, is_kept, used_by, users
 from k8s_cr_driver.ownership.managed_fields import managers_of
-from k8s_cr_driver.ownership.released import belongs_to, move_to_version, own_fields, take_back
+from k8s_cr_driver.ownership.released import belongs_to, keep_taken, move_to_version, note_taken, own_fields, take_back
 from k8s_cr_driver.ownership.replacement import may_be_replaced
 from k8s_cr_driver.ownership.shared import claimed_by_others, is_co_user, join
 from k8s_cr_driver.ownership.unchanged import differs
@@ -79,7 +80,7 @@ def _applied(
     context: WriteContext, obj: CustomResource, resource: Resource, live: Object, *, takes_back: bool = False
 ) -> Object:
     """`takes_back`: nothing may have changed since, as others may have begun to use it."""
-    live = _with_derived_owned(context, obj, resource, live)
+    live = _with_taken_kept(context, obj, resource, _with_derived_owned(context, obj, resource, live))
     is_adopted = context.inventory.content.is_adopted(live)
     if is_created(live) and not is_adopted:  # the response to its creation may be lost
         context.inventory.created(obj.key)
@@ -128,6 +129,35 @@ def _with_derived_owned(context: WriteContext, obj: CustomResource, resource: Re
     return _changed(context, resource, live, lambda now: own_fields(context.client, context.instance, resource, now, stale))
 
 
+def _with_taken_kept(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
+    """Hands fields that were taken from others to a keeper, if the manifest does not set them any more."""
+    dropped = [] if context.is_trial else taken.dropped(live, obj.manifest)
+    if not dropped:
+        return live
+    context.inventory.fence.before_write()
+    return _changed(
+        context, resource, live, lambda now: keep_taken(context.client, context.instance, resource, now, dropped)
+    )
+
+
+def _with_taken_noted(
+    context: WriteContext, obj: CustomResource, resource: Resource, live: Object, conflict: ApiError
+) -> Object:
+    """Notes on an object that the instance releases which fields of others it is about to take."""
+    stays = context.inventory.content.is_adopted(live) or is_of_every_namespace(obj.key)
+    if context.is_trial or not stays:
+        return live
+    try:  # one that is refused takes nothing
+        labelled = _exactly(live, obj, unchanged=False)
+        context.client.apply(resource, labelled.manifest, context.manager, force=True, dry_run=True, live=live)
+    except ApiError as error:
+        if error.status == 422:
+            raise
+    paths = [where for _, where, _ in conflict.causes]
+    context.inventory.fence.before_write()
+    return _changed(context, resource, live, lambda now: note_taken(context.client, resource, now, paths))
+
+
 def _check_left_out(context: WriteContext, obj: CustomResource, live: Object, *, is_adopted: bool) -> None:
     """Raises Immutable, or NotReplaced, for a field of ours that the API server would leave as it is."""
     left_out = staying_fields(live, obj.manifest)
@@ -167,6 +197,7 @@ def _in_conflict(
         return again(manifest, force=True)
     if context.force and is_of_fields(refusal):
         now = _check_forced(context, resource, refusal, live, manifest)
+        now = _with_taken_noted(context, obj, resource, now, refusal)
         return again(_exactly(now, obj.with_manifest(manifest), unchanged=kind_of(now) in SHARED).manifest, force=True)
     if context.keep_autoscaled and _is_autoscaled(refusal, obj):
         return again(without_replicas(obj.with_manifest(manifest)).manifest)

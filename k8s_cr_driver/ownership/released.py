@@ -10,13 +10,15 @@ A kept object that the instance needs again is taken back.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Collection, Iterable, Sequence
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
+from k8s_cr_driver.ownership import taken
 from k8s_cr_driver.ownership.labels import (
     ADOPTED,
     CREATED_BY_US,
@@ -100,7 +102,9 @@ def release_account(client: Client, instance: str, resource: Resource, live: Obj
 
 
 def _give_up(client: Client, instance: str, resource: Resource, live: Object) -> Object:
-    """Gives up the instance's fields, which may have been applied in another version."""
+    """Gives up the instance's fields, which may have been applied in another version, but for those taken from others."""
+    if paths := taken.paths_of(live):
+        live = keep_taken(client, instance, resource, live, paths)
     try:
         return client.release(resource, live, manager(instance))
     except ApiError as error:
@@ -108,6 +112,19 @@ def _give_up(client: Client, instance: str, resource: Resource, live: Object) ->
             raise
     moved = move_to_version(client, instance, resource, client.read_again(resource, live))
     return client.release(resource, moved, manager(instance))
+
+
+def note_taken(client: Client, resource: Resource, live: Object, paths: Iterable[str]) -> Object:
+    """Notes fields of others that the instance is about to take; ApiError 409 if the object has changed."""
+    return _patch(client, resource, live, annotations={taken.TAKEN: taken.noted(live, paths)})
+
+
+def keep_taken(client: Client, instance: str, resource: Resource, live: Object, paths: Collection[str]) -> Object:
+    """Makes fields that the instance has taken those of KEPT_BY, too, and removes their note."""
+    rest = sorted(set(taken.paths_of(live)).difference(paths))
+    fields = taken.kept(live, manager(instance), KEPT_BY, paths)
+    note = json.dumps(rest) if rest else None
+    return _patch(client, resource, live, annotations={taken.TAKEN: note}, managedFields=fields)
 
 
 def belongs_to(live: Object, instance: str) -> bool:

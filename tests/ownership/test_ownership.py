@@ -215,7 +215,7 @@ def test_force_adoption_and_release_are_logged_as_warnings(api: FakeApi, caplog:
     caplog.clear()
     blue.terminate()
     assert "ConfigMap default/a is released, not deleted. Values taken from other managers" in caplog.text
-    assert api.get("ConfigMap", "default", "a")["data"] == {"y": "1"}
+    assert api.get("ConfigMap", "default", "a")["data"] == {"x": "ours", "y": "1"}
 
 
 def co_own(api: FakeApi, path: str, live: Object) -> None:
