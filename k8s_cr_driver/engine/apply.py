@@ -87,6 +87,16 @@ class Applier:
         in_use = key.group_kind == NAMESPACE and key.name in self.namespaces
         return in_use or (key.group_kind == CRD and defined_by(live) in self.kinds)
 
+    @property
+    def awaits(self) -> bool:
+        """Whether the run waits for one of the objects: for an optional one only until its first write was answered."""
+        return any(map(self._is_awaited, self.unready))
+
+    def _is_awaited(self, key: ObjectKey) -> bool:
+        node = self.nodes[key]
+        is_to_be_sent = node.phase is Phase.SENDING or (node.phase is Phase.BLOCKED and not node.needs)
+        return not node.obj.is_optional() or is_to_be_sent
+
     def live(self) -> list[tuple[Resource, Object]]:
         """The desired objects as they are now, as far as they are stored: reviews are not."""
         stored = (node for node in self.nodes.values() if "get" in node.resource.verbs)
@@ -313,7 +323,7 @@ class Applier:
         self.unready[node.key] = None
 
     def _give_up(self, node: Desired, failed_at: float) -> None:
-        if node.failed_at == failed_at:
+        if node.failed_at == failed_at and not node.obj.is_optional():
             raise self._timeout(f"not ready, and {node.key} has failed")
 
 

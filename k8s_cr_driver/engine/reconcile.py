@@ -153,6 +153,7 @@ class _Reconciliation:
         self._loop.run(lambda: replacer.is_whole and self._is_ready(), timeouts.not_replaced)
         if self._prune:
             self._rest.delete()
+        timeouts.warn_of_optional()
         return {key: node.live for key, node in applier.nodes.items() if node.live is not None}
 
     def _ask(self) -> None:
@@ -165,7 +166,7 @@ class _Reconciliation:
 
     def _is_ready(self) -> bool:
         """Ready, or as ready as the set can be before the rest is deleted, which waits until it is ready then."""
-        is_ready = not self._applier.unready or (self._prune is not None and self._rest.holds_up())
+        is_ready = not self._applier.awaits or (self._prune is not None and self._rest.holds_up())
         return is_ready and self._releases.is_settled
 
     def _take_over(self) -> bool:

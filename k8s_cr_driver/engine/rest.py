@@ -73,7 +73,7 @@ class Rest:
 
     def holds_up(self) -> bool:
         """Whether each object of the set that is not ready is applied, and waits for objects of the rest, not ready either."""
-        unready = [self._applier.nodes[key] for key in self._applier.unready]
+        unready = [node for key in self._applier.unready if not (node := self._applier.nodes[key]).obj.is_optional()]
         if not all(node.obj.sums_up and node.phase is Phase.SENT for node in unready):
             return False
         others = [live for live in self._members.listed().values() if not resource_for(live).health(live).settled]
@@ -200,7 +200,7 @@ class Rest:
     def _is_pruned(self) -> bool:
         """A desired object may go with what is pruned, such as its owner: it must be ready again."""
         is_gone = not self._pruner.nodes and self._releases.is_settled
-        return is_gone and self._informers.all_listed() and not self._applier.unready
+        return is_gone and self._informers.all_listed() and not self._applier.awaits
 
     def _shrink(self) -> None:
         applier, inventory = self._applier, self._context.inventory

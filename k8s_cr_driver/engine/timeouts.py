@@ -61,16 +61,23 @@ class Timeouts:
         unread = self._informers.unread({node.key.group_kind for node in nodes})
         return NotReady(f"{len(nodes)} of {total} objects {headline}:", [*unread, *self._reports(map(Seen.of, nodes))])
 
+    def warn_of_optional(self) -> None:
+        """Logs each optional object that is not ready at the end, worst first; it sends no request."""
+        nodes = [self._applier.nodes[key] for key in self._applier.unready]
+        values = self._values() if nodes else SentValues([])
+        for node in sorted(nodes, key=lambda one: (one.health.badness, one.key)):
+            LOG.warning("%s: the optional object is not ready: %s", self._operation.id, node.report(values))
+
     def not_deleted(self, seconds: float) -> NotReady:
         return self.timeout(f"not deleted after {seconds:.0f} s")
 
     def not_ready(self, seconds: float) -> NotReady:
-        if not self._applier.unready and (left := self._releases.reports()):
+        if not self._applier.awaits and (left := self._releases.reports()):
             return NotReady(f"{len(left)} objects not released after {seconds:.0f} s:", left)
         return self.timeout(f"not ready after {seconds:.0f} s")
 
     def not_replaced(self, seconds: float) -> NotReady:
-        if self._applier.unready or self._releases.reports():
+        if self._applier.awaits or self._releases.reports():
             return self.not_ready(seconds)
         return NotReady(f"VNFCs are missing, or too many, after {seconds:.0f} s:", self._replacer.unfinished)
 
@@ -81,7 +88,7 @@ class Timeouts:
         if not unlisted:
             remedy = "Retry with a longer wait-timeout."
             error = NotReady(f"After {seconds:.0f} s not all objects of the instance are found. {remedy}", ())
-        if self._applier.unready:
+        if self._applier.awaits:
             error = self.not_ready(seconds)
         elif self._rest.nodes:
             error = self.not_deleted(seconds)

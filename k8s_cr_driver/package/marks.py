@@ -20,7 +20,7 @@ OURS = "k8s-cr-driver/"
 OF_AUTHORS = frozenset(
     OURS + name
     for name in (
-        *("vdu", "keep", "replace", "external-etcd", "unreachable"),
+        *("vdu", "keep", "replace", "optional", "external-etcd", "unreachable"),
         *("ready-when", "failed-when", "suspended-when", "ignore-generation"),
     )
 )

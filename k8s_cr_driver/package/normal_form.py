@@ -35,6 +35,7 @@ _ANNOTATIONS = {
     "k8s-cr-driver/replace": ("true", "false"),
     "k8s-cr-driver/external-etcd": ("true", "false"),
     "k8s-cr-driver/unreachable": ("true", "false"),
+    "k8s-cr-driver/optional": ("true", "false"),
     IGNORE_GENERATION: ("true", "false"),
 }
 """The values of the driver's own annotations: another one would have no effect, and nobody would know why."""

@@ -41,6 +41,8 @@ ANY = "*"
 PODS = GroupKind("", "Pod")
 REPLICAS = ("spec", "replicas")
 """The path of the wanted count in most kinds that have one."""
+OPTIONAL = "k8s-cr-driver/optional"
+"""Annotation `k8s-cr-driver/optional: "true"`: no operation waits for the object longer than for the others."""
 REPLACE = "k8s-cr-driver/replace"
 """Annotation `k8s-cr-driver/replace: "true"`: delete the object and create it again when an immutable field changes."""
 
@@ -339,6 +341,10 @@ class CustomResource:
     def is_rotated(self) -> bool:
         """Whether others refer to the object, and a change of its spec takes effect only by a reference to another object."""
         return False
+
+    def is_optional(self) -> bool:
+        """Whether the operation is complete without it: it is applied, and reported if it is not ready."""
+        return annotations_of(self.manifest).get(OPTIONAL) == "true"
 
     def replace_strategy(self) -> bool:
         """Whether a change of an immutable field deletes the object and creates it again."""

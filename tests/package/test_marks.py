@@ -19,7 +19,7 @@ from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL
 from k8s_cr_driver.ownership.inventory_content import InventoryContent, form
 from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.package import manifests, marks
-from k8s_cr_driver.resources.base import REPLACE
+from k8s_cr_driver.resources.base import OPTIONAL, REPLACE
 from k8s_cr_driver.vnf.vdus import VDU
 from tests.instance import BLUE, config_map, crontab_crd, deployment, obj
 
@@ -62,7 +62,7 @@ def test_a_mark_in_a_template_is_refused_with_its_field(tmp_path: Path) -> None:
 def test_the_annotations_of_authors_are_accepted(tmp_path: Path) -> None:
     values = {VDU: "Web", READY_WHEN: "stored", labels.KEEP: "true"}
     values |= {REPLACE: "true", EXTERNAL_ETCD: "false", UNREACHABLE: "true"}
-    values |= {FAILED_WHEN: "condition=Broken", SUSPENDED_WHEN: "cel: spec.off", IGNORE_GENERATION: "true"}
+    values |= {FAILED_WHEN: "condition=Broken", SUSPENDED_WHEN: "cel: spec.off", IGNORE_GENERATION: "true", OPTIONAL: "false"}
     assert set(values) == marks.OF_AUTHORS
     (found,) = loaded(tmp_path, with_metadata(config_map("a"), annotations=values))
     assert found["metadata"]["annotations"] == values
