@@ -179,7 +179,7 @@ def wait_for(api: FakeApi, condition: Callable[[], bool]) -> None:
             api.cluster.store.changed.wait(0.1)
 
 
-_OF_A_RUN = ("k8s-cr-driver/token", "k8s-cr-driver/operation", "k8s-cr-driver/released")
+_OF_A_RUN = tuple(f"k8s-cr-driver/{name}" for name in ("token", "operation", "released", "worker"))
 
 
 def obj(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Object:

@@ -86,7 +86,7 @@ class Timeouts:
         unlisted = self._informers.unlisted()
         error = NotReady(f"After {seconds:.0f} s not all kinds of the instance are listed:", ())
         if not unlisted:
-            remedy = "Retry with a longer wait-timeout."
+            remedy = "Retry, or fail the operation and give a new one a longer wait-timeout."
             error = NotReady(f"After {seconds:.0f} s not all objects of the instance are found. {remedy}", ())
         if self._applier.awaits:
             error = self.not_ready(seconds)

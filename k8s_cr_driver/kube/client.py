@@ -173,6 +173,15 @@ class Client:
         response = self.connection.request("PATCH", path, query=query, body=manifest, **options)
         return checked(response, resource.group_kind, f"PATCH {path}", stored=False)
 
+    def set_count(self, resource: Resource, live: Object, path: Sequence[str], count: int, manager: str) -> Object:
+        """Writes the count at `path` alone, by a merge patch; ApiError 409 if the object is no longer as `live`."""
+        fields: Any = count
+        for step in reversed(path):
+            fields = {step: fields}
+        body = {**fields, "metadata": _preconditions(live)}
+        response = self._on_live("PATCH", resource, live, body, query=[("fieldManager", manager)], content_type=MERGE)
+        return checked(response, resource.group_kind, f"PATCH {resource.plural} {key_of(live).name}")
+
     def release(self, resource: Resource, live: Object, manager: str) -> Object:
         """Gives up all fields that only `manager` owns; the object stays. ApiError 409 if it is no longer as `live`.
 

@@ -39,8 +39,11 @@ def load(
     *,
     stand_ins: Mapping[str, Any] | None = None,
     fetch: Fetch | None = None,
+    in_place: bool = False,
 ) -> tuple[list[Object], Options]:
     """The package's objects, and the options with the parameters that the package declares.
+
+    `in_place`: the package is the one of the instance, see `manifests.load`.
 
     `given` are the parameters of a change of the package, which the new package must declare. Stored parameters that it
     does not declare are dropped. `fetch` reads URLs. With `stand_ins`, values need not meet constraints, and these are for
@@ -59,6 +62,7 @@ def load(
         fill=substitution.filler(declared, values),
         fetch=fetch or _fetch(),
         limits=Limits(CONF.k8s_cr.max_objects, CONF.k8s_cr.max_kinds, CONF.k8s_cr.max_replicas),
+        in_place=in_place,
     )
     if options.adopt_existing:
         marks.check_adoptable(objects)

@@ -126,7 +126,7 @@ class Driver:
             everything = request.heals_all(req)
             if everything:
                 stored.check_applied(vnfd)
-            package = desired.load(stored, vnfd, options)[0] if everything else []
+            package = desired.load(stored, vnfd, options, in_place=True)[0] if everything else []
             chosen = stored.chosen_vnfcs(grant_req)
             applies = len(package) if everything else len(chosen)
             with _session(verb, stored, options, applies=applies, keeps_versions=True) as session:
@@ -157,7 +157,7 @@ class Driver:
         with boundary("rollback of change of the current VNF package", inst.id, req, grant_req, vnfd) as verb:
             stored = _stored(verb, inst)
             stored.check_applied(vnfd)
-            wanted, options = desired.load(stored, vnfd, stored.options)
+            wanted, options = desired.load(stored, vnfd, stored.options, in_place=True)
             self._change(verb, stored, options, wanted, vnfd, wanted, is_rollback=True)
 
     def _change(

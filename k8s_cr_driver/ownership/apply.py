@@ -25,6 +25,7 @@ from k8s_cr_driver.ownership.managed_fields import managers_of
 from k8s_cr_driver.ownership.released import belongs_to, keep_taken, move_to_version, note_taken, own_fields, take_back
 from k8s_cr_driver.ownership.replacement import may_be_replaced
 from k8s_cr_driver.ownership.shared import claimed_by_others, is_co_user, join
+from k8s_cr_driver.ownership.unappliable import counted, repetition
 from k8s_cr_driver.ownership.unchanged import differs
 from k8s_cr_driver.ownership.write_errors import (
     MIGRATE,
@@ -60,6 +61,8 @@ def apply(
 
     `takes_back`: `live` has just been taken back.
     """
+    if repetition(obj):
+        return counted(context, obj, resource, live)  # by no apply
     if context.yields and not takes_back and not differs(context, obj, live):
         return live  # a policy may deny a write that changes nothing, too, and a rollback must not need it
     obj = _with_stored_versions(context, obj, live)

@@ -26,7 +26,8 @@ MIGRATE = (
     "To have a version removed, write each object of the kind again, and then remove the version from status.storedVersions."
 )
 _FORCE = (
-    "Remove them from the manifest, or set additionalParams force-conflicts: true to take them by force. " + NOT_RESTORED
+    "Remove them from the manifest, or set additionalParams force-conflicts: true in a new request to take them by force. "
+    + NOT_RESTORED
 )
 _SHOWN = 20
 """Fields of a conflict that an error names."""

@@ -50,9 +50,12 @@ def load(
     fill: Callable[[Any], Any] = lambda value: value,
     fetch: Fetch = no_url,
     limits: Limits = Limits(),  # noqa: B008 (it is frozen)
+    in_place: bool = False,
 ) -> list[Object]:
     """
     The objects of `files`, in the order in which they are written.
+
+    `in_place`: they are on the cluster already, so that entries of a list may repeat a merge key, as a create allows.
 
     `files` are paths below `root`, the unpacked CSAR, and https URLs, whose content `fetch` returns. `fill` is given
     each object as it was parsed and returns it with the parameters filled in (`substitution.filler`).
@@ -75,7 +78,7 @@ def load(
             if rule_files.is_rules(raw):
                 health_rules.add(rules, raw, source)
                 continue
-            obj = _prepared(raw, source, fill)
+            obj = _prepared(raw, source, fill, in_place=in_place)
             key = key_of(obj)
             if key in objects:
                 raise InvalidPackage(f"{key} is written twice: {sources[key]} and {source}; remove one of them")
@@ -179,7 +182,7 @@ def _flattened(value: Any, source: str) -> Iterator[tuple[str, Object]]:
         yield from _flattened({**said, **item} if isinstance(item, dict) else item, f"{source}, items[{index}]")
 
 
-def _prepared(raw: Object, source: str, fill: Callable[[Any], Any]) -> Object:
+def _prepared(raw: Object, source: str, fill: Callable[[Any], Any], *, in_place: bool) -> Object:
     try:
         check_paths(raw)
         obj: Object = fill(raw)
@@ -189,7 +192,7 @@ def _prepared(raw: Object, source: str, fill: Callable[[Any], Any]) -> Object:
         source = f"{source}, {obj['kind']} {'/'.join(filter(None, key_of(obj)[2:]))}"
         normal_form.bring(obj)
         marks.check(obj)
-        for field, key in repeated_merge_keys(obj):
+        for field, key in () if in_place else repeated_merge_keys(obj):
             raise InvalidPackage(f"{field}: another entry of this list has the same {key}; the API server refuses that")
     except InvalidPackage as error:
         raise InvalidPackage(f"{source}: {error}") from None

@@ -496,3 +496,36 @@ def test_a_heal_that_is_refused_after_the_takeover_gives_the_token_back(cluster:
     with pytest.raises(sol_ex.SolException, match="the dry run is refused"):
         blue.heal(recreate=True)
     assert cluster.get("ConfigMap", "default", INVENTORY)["metadata"]["annotations"]["k8s-cr-driver/released"] == "true"
+
+
+def with_two_names_of_a_port(count: int = 1) -> dict[str, Any]:
+    """Case 29: the API server creates it, and refuses every apply of it."""
+    made = deployment(count)
+    [container] = made["spec"]["template"]["spec"]["containers"]
+    container["ports"] = [{"name": "sbi", "containerPort": 8000}, {"name": "m", "containerPort": 8000, "protocol": "TCP"}]
+    return made
+
+
+def test_an_object_that_no_apply_can_touch_is_scaled_healed_changed_and_terminated(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Handed(cluster, tmp_path / "old", [with_two_names_of_a_port()])
+    blue.instantiate()
+    blue.switch()
+    before = cluster.get("Deployment", "default", "web")["spec"]["template"]
+    blue.scale("SCALE_OUT")
+    assert replicas(cluster) == 3
+    assert managers(cluster, "Deployment", "web") == {(OURS, "Apply")}
+    first = cluster.names("Pod", "default")[0]
+    blue.heal(blue.inst.instantiatedVnfInfo.vnfcResourceInfo[0].id)
+    blue.heal()
+    assert first not in cluster.names("Pod", "default")
+    assert cluster.get("Deployment", "default", "web")["spec"]["template"] == before
+    with pytest.raises(sol_ex.SolException, match=r"Files/kubernetes/all\.yaml.*same containerPort, protocol"):
+        blue.change(make_vnfd(tmp_path / "again", [with_two_names_of_a_port()]))
+    fixed = with_two_names_of_a_port()
+    fixed["spec"]["template"]["spec"]["containers"][0]["ports"].pop()
+    blue.vnfd = make_vnfd(tmp_path / "fixed", [fixed])
+    blue.change(blue.vnfd)
+    blue.scale("SCALE_OUT")
+    assert replicas(cluster) == 5
+    blue.terminate()
+    assert cluster.find("Deployment", "default", "web") is None

@@ -65,7 +65,7 @@ MUTANTS = {
         found_by=0,
     ),
     "what stays is not released while an owner goes": Mutant(
-        {"engine.releases.Releases._look": lambda *_, **__: None}, _features("owners"), "an owner has taken along", found_by=19
+        {"engine.releases.Releases._look": lambda *_, **__: None}, _features("owners"), "an owner has taken along", found_by=48
     ),
     "what stays is not released again when the last owner is gone": Mutant(
         {"engine.releases.Releases._ended": lambda *_: None},
