@@ -23,6 +23,7 @@ from k8s_cr_driver.ownership.labels import (
     ADOPTED,
     CREATED_BY_US,
     INSTANCE_LABEL,
+    KEEP,
     KEPT_BY,
     PART_OF_LABEL,
     RELEASED_BY,
@@ -36,7 +37,7 @@ from k8s_cr_driver.ownership.labels import (
     used_by,
     users,
 )
-from k8s_cr_driver.ownership.managed_fields import handed, has_applier, of_version, owning
+from k8s_cr_driver.ownership.managed_fields import handed, has_applier, managers_of, of_version, owning
 from k8s_cr_driver.ownership.write_errors import is_denied_for_good, is_undeclared
 
 LOG = logs.logger(__name__)
@@ -56,6 +57,8 @@ def release_kept(client: Client, instance: str, resource: Resource, live: Object
     marks: dict[str, str | None] = {} if is_co_users else {RELEASED_BY: instance}
     if kind_of(live) in SHARED and not others:
         marks[CREATED_BY_US] = None  # as `release_shared` does: it stays also when nobody says any more that it is kept
+    if is_co_users and others and managers_of(live, ("metadata", "annotations", KEEP)) == [manager(instance)]:
+        marks[KEEP] = None  # whoever has brought it decides how long it stays when this user has left
     fields = _handed(live, manager(instance), KEPT_BY)
     orphaned = _orphaned(live, owners)
     _patch(client, resource, live, labels=own_labels, annotations=marks, managedFields=fields, **orphaned)

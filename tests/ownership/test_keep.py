@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.cli.dry_run import DryRun
 from k8s_cr_driver.engine import prune
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import DriverError, NotOurs, Refused
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource, discover
+from k8s_cr_driver.kube.dry_run import DryRun
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
@@ -383,6 +383,17 @@ def test_a_shared_object_stays_that_one_of_its_users_keeps(api: FakeApi, shared:
     blue.reconcile([blues])
     blue.terminate()
     assert api.find(shared["kind"], None, shared["metadata"]["name"])
+
+
+@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
+def test_a_co_user_that_has_left_keeps_no_shared_object_of_another_instance(api: FakeApi, shared: Object) -> None:
+    green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE)
+    green.reconcile([shared, config_map("a")])
+    blue.reconcile([kept(shared), config_map("b")])
+    blue.terminate()
+    assert api.find(shared["kind"], None, shared["metadata"]["name"])
+    green.terminate()
+    assert state(api) == {}
 
 
 def test_a_co_user_that_keeps_a_shared_object_no_more_lets_it_go(api: FakeApi) -> None:
