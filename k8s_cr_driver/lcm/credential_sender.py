@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from k8s_cr_driver.credentials import operations
@@ -20,7 +20,7 @@ from k8s_cr_driver.credentials.settings import PARAMETER, Settings
 from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.lcm import hook, receivers
-from k8s_cr_driver.objects.fields import mapping, text, type_name
+from k8s_cr_driver.objects.fields import mapping, text, texts, type_name
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.vnf.additional_params import is_set
 
@@ -39,17 +39,17 @@ def run(call: hook.Call) -> None:
     settings, record = _settings(call, given, kept), Record.read(mapping(stored, "clusters"))
     # A terminate is two calls, and Tacker stores the instance after the second.
     warning = text(stored, "warning") if call.operation == "terminate_end" else ""
-    project = _project(call)
+    project, namespaces = _project(call), _namespaces(call)
     try:
         with hook.deadline(settings.deadline + _GRACE):
-            _send(call, settings, record, project)
+            _send(call, settings, record, project, namespaces)
     except (DriverError, hook.DeadlinePassed) as error:
         if settings.on_failure == "fail" and not isinstance(error, NotListed):
             raise
         warning = hook.line(error)
     finally:
         _keep(call, given, record, warning)
-        call.error_data[KEY] = {**mapping(call.error_data, KEY), "project": project}
+        call.error_data[KEY] = {**mapping(call.error_data, KEY), "project": project, "namespaces": namespaces}
 
 
 def _project(call: hook.Call) -> str:
@@ -60,9 +60,14 @@ def _project(call: hook.Call) -> str:
     return receivers.project(call.instance) or text(call.error_data, KEY, "project")
 
 
-def _send(call: hook.Call, settings: Settings, record: Record, project: str) -> None:
+def _namespaces(call: hook.Call) -> list[str]:
+    """Those of the instance's objects, in the same way."""
+    return receivers.namespaces(call.instance) or texts(call.error_data, KEY, "namespaces")
+
+
+def _send(call: hook.Call, settings: Settings, record: Record, project: str, namespaces: Sequence[str]) -> None:
     end = time.monotonic() + settings.deadline
-    settings, judge = receivers.resolved(settings, call.options, call.instance, project)
+    settings, judge = receivers.resolved(settings, call.options, call.instance, project, namespaces)
     with (
         _management(call, end) as management,
         sender(call.instance["id"], project, settings, record, management, end, judge) as one,

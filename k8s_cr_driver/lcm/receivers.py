@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,20 @@ from k8s_cr_driver.credentials.settings import SECRETS, Settings, Source, origin
 from k8s_cr_driver.errors import Forbidden, InvalidRequest, NotPermitted
 from k8s_cr_driver.kube.pools import Judge, anywhere
 from k8s_cr_driver.lcm import conf
-from k8s_cr_driver.objects.fields import mapping, text
+from k8s_cr_driver.objects.fields import mapping, text, texts
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from k8s_cr_driver.vnf import tenants
 
 SYSTEM = "kube-system"
 
 
-def resolved(settings: Settings, options: Any, instance: Object, project: str) -> tuple[Settings, Judge]:
+def resolved(
+    settings: Settings, options: Any, instance: Object, project: str, namespaces: Sequence[str]
+) -> tuple[Settings, Judge]:
     """The settings with URL, CAs and the places of secrets, and who judges the addresses of the URL's host.
 
-    `options` are those of `conf.of_conductor`. Raises NotPermitted, Forbidden and InvalidRequest.
+    `options` are those of `conf.of_conductor`, `namespaces` those of the instance's objects.
+    Raises NotPermitted, Forbidden and InvalidRequest.
     """
     with conf.reading():
         if settings.receiver:
@@ -39,7 +43,7 @@ def resolved(settings: Settings, options: Any, instance: Object, project: str) -
                 "allowed_receivers, or defines a receiver, which the package names"
             )
         for name, source in settings.sources.items():
-            if rule := _rule_against(source.secret, options, instance, project):
+            if rule := _rule_against(source.secret, options, instance, project, namespaces):
                 raise Forbidden(f"the operator does not allow {name} in {source} ({rule}); take one of the instance's own")
         return settings, rules
 
@@ -68,19 +72,21 @@ def _cas(file: str | None, group: str) -> str:
         raise InvalidRequest(f"{group} ca_file: cannot be read, or is no PEM; ask the operator") from None
 
 
-def _rule_against(secret: str, options: Any, instance: Object, project: str) -> str:
+def _rule_against(secret: str, options: Any, instance: Object, project: str, namespaces: Sequence[str]) -> str:
     """What forbids the instance a Secret NAMESPACE/NAME/KEY as one of its own; "" if nothing does."""
     namespace, name, _ = secret.split("/")
     if namespace in (SYSTEM, *_inventories(options, instance)):
         return f"the namespace {namespace} is that of the cluster or of the driver's inventories"
-    if options.conf.k8s_cr.restrict_tenants and namespace.startswith(tenants.OF_CLUSTER):
-        return "[k8s_cr] restrict_tenants"
     vims: Sequence[Any] = list(mapping(instance, "vimConnectionInfo").values())
     ids = dict.fromkeys(filter(None, (project, *(text(vim, "vimId") for vim in vims))))
     for group, policy in conf.policies(options.conf, ids).items():
         if rule := policy.rule_against(ObjectKey("", "Secret", namespace, name)):
             return f"[{group}] {rule}"
-    return ""
+    if not options.conf.k8s_cr.restrict_tenants:
+        return ""
+    given = (*namespaces, *conf.given_namespaces(options.conf, project))
+    is_own = any(fnmatchcase(namespace, one) for one in given) and not namespace.startswith(tenants.OF_CLUSTER)
+    return "" if is_own else "[k8s_cr] restrict_tenants"
 
 
 def _inventories(options: Any, instance: Object) -> tuple[str, str]:
@@ -91,6 +97,11 @@ def _inventories(options: Any, instance: Object) -> tuple[str, str]:
 def project(instance: Object) -> str:
     """The project that has instantiated the instance, as the driver has recorded it; "" if it is not known."""
     return text(_record(instance), "project")
+
+
+def namespaces(instance: Object) -> list[str]:
+    """Those in which the instance has objects, as the driver has recorded them: it has checked that they were permitted."""
+    return texts(_record(instance), "inventory", "namespaces")
 
 
 def _record(instance: Object) -> Mapping[str, Any]:

@@ -100,7 +100,7 @@ class Conductor:
         return pickle.loads(out.stdout), out.stderr.decode()
 
     def _given(self, operation: str, additional_params: dict[str, Any]) -> dict[str, Any]:
-        namespaces = {"namespaces": ["default"], "namespace": "default", "kinds": [], "adopted": []}
+        namespaces = {"namespaces": ["default", "red"], "namespace": "default", "kinds": [], "adopted": []}
         record = {"inventory": namespaces, "project": self.project}
         is_gone = operation == "terminate_end"
         instance = {
@@ -746,9 +746,10 @@ def test_no_file_of_the_conductors_host_leaves_because_a_package_names_it(
         ("kube-public", "", "[k8s_cr] restrict_tenants"),
         ("default", "", "the namespace default is that of the cluster or of the driver's inventories"),
         ("journal", "inventory_namespace = journal", "the namespace journal is that"),
-        ("green", "denied_namespaces = green", "[k8s_cr] denied_namespaces"),
-        ("green", "allowed_namespaces = red*", "[k8s_cr] allowed_namespaces"),
-        ("green", "denied_kinds = Secret", "[k8s_cr] denied_kinds"),
+        ("green", "", "[k8s_cr] restrict_tenants"),
+        ("green", "denied_namespaces = green\nrestrict_tenants = false", "[k8s_cr] denied_namespaces"),
+        ("green", "allowed_namespaces = red*\nrestrict_tenants = false", "[k8s_cr] allowed_namespaces"),
+        ("green", "denied_kinds = Secret\nrestrict_tenants = false", "[k8s_cr] denied_kinds"),
         ("green", f"[k8s_cr:{PROJECT}]\nallowed_namespaces = red", f"[k8s_cr:{PROJECT}] allowed_namespaces"),
         ("green", f"[k8s_cr:{BLUE}]\ndenied_namespaces = green", f"[k8s_cr:{BLUE}] denied_namespaces"),
     ],
