@@ -113,7 +113,7 @@ class Machine:
         *,
         read_only: Mapping[Path, str] | None = None,
         volumes: Sequence[str] = (),
-        disks: Mapping[Path, str] | None = None,
+        disks: Mapping[Path, Sequence[str]] | None = None,
     ) -> None:
         """Boot as `start` does, and wait until systemd is up."""
         self.start(read_only=read_only, volumes=volumes, disks=disks)
@@ -125,17 +125,17 @@ class Machine:
         hostname: str = "",
         read_only: Mapping[Path, str] | None = None,
         volumes: Sequence[str] = (),
-        disks: Mapping[Path, str] | None = None,
+        disks: Mapping[Path, Sequence[str]] | None = None,
     ) -> None:
         """Boot, without waiting.
 
         hostname: the machine's name if it is not given.
         read_only: folders or files of the host -> where the machine sees them.
         volumes: folders of the machine on the host's own file system instead of the overlay.
-        disks: block devices of the host -> their names in the machine, such as /dev/vdb.
+        disks: block devices of the host -> their names in the machine, such as ["/dev/vdb"].
         """
         binds = [f"--bind-ro={source}:{target}" for source, target in (read_only or {}).items()]
-        binds += [f"--bind={source}:{target}" for source, target in (disks or {}).items()]
+        binds += [f"--bind={source}:{target}" for source, names in (disks or {}).items() for target in names]
         for volume in volumes:
             folder = self._disk / "volumes" / volume.strip("/").replace("/", "-")
             folder.mkdir(exist_ok=True)

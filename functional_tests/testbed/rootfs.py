@@ -23,10 +23,11 @@ MASKED = (
     "console-getty.service", "getty.target", "systemd-logind.service", "apt-daily.timer", "apt-daily-upgrade.timer",
     "dpkg-db-backup.timer", "e2scrub_all.timer", "e2scrub_reap.service", "fstrim.timer", "systemd-timesyncd.service",
     "systemd-udevd.service", "systemd-tmpfiles-clean.timer", "systemd-update-utmp.service", "sys-kernel-debug.mount",
-    "sys-kernel-tracing.mount", "dev-hugepages.mount", "nftables.service", "netfilter-persistent.service",
+    "sys-kernel-tracing.mount", "run-rpc_pipefs.mount", "dev-hugepages.mount", "nftables.service",
+    "netfilter-persistent.service",
 )  # fmt: skip
 # Which machine runs these is decided when it is made.
-NOT_ENABLED = ("containerd.service",)
+NOT_ENABLED = ("containerd.service", "haproxy.service", "keepalived.service", "nfs-ganesha.service")
 
 
 def root_folder(more: tuple[str, ...] = ()) -> Path:
@@ -59,7 +60,7 @@ def _make(folder: Path, temporary: Path, packages: tuple[str, ...]) -> None:
         (folder / "etc/systemd/system" / unit).unlink(missing_ok=True)
         (folder / "etc/systemd/system" / unit).symlink_to("/dev/null")
     for unit in NOT_ENABLED:
-        (folder / "etc/systemd/system/multi-user.target.wants" / unit).unlink()
+        (folder / "etc/systemd/system/multi-user.target.wants" / unit).unlink(missing_ok=True)
     for name in ("machine-id", "resolv.conf", "fstab"):
         (folder / "etc" / name).unlink(missing_ok=True)
         (folder / "etc" / name).touch()

@@ -109,7 +109,7 @@ def own_ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 def test_another_machine_has_a_disk_and_reaches_the_first_until_it_is_shut_down(kubernetes: Kubernetes, own_ledger: Ledger):
     machine = Machine.create(own_ledger, "test", str(network.NETWORK[250]))
-    machine.boot(disks={machine.disk(64 << 20): "/dev/vdb"})
+    machine.boot(disks={machine.disk(64 << 20): ["/dev/vdb"]})
     machine.run("mkfs.ext4", "-q", "/dev/vdb")
     assert "ok" in machine.run("curl", "--silent", "--insecure", f"{kubernetes.url}/readyz")
     machine.write("/etc/test", "text")

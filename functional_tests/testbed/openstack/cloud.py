@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from builds.progress import step
 
 from ..ledger import Ledger
-from . import cinder, glance, images, neutron, nova, octavia, offer, placement
+from . import cinder, glance, heat, images, neutron, nova, octavia, offer, placement
 from .site import Site
 
 
@@ -15,8 +15,9 @@ def up(ledger: Ledger) -> dict[str, str]:
     with ThreadPoolExecutor() as pool:
         prepared = pool.submit(images.prepare)
         site = Site.prepare(ledger)
-        with step("Starting Glance, Placement, Nova, Neutron, Cinder and Octavia"):
-            services = [pool.submit(service.start, site) for service in (nova, neutron, cinder, octavia, glance, placement)]
+        with step("Starting Glance, Placement, Nova, Neutron, Cinder, Octavia and Heat"):
+            modules = (nova, neutron, heat, cinder, octavia, glance, placement)
+            services = [pool.submit(module.start, site) for module in modules]
             for service in services:
                 service.result()
         prepared.result()

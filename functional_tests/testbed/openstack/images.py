@@ -14,22 +14,25 @@ from .site import Site
 DEBIAN = "debian"
 EMPTY = "empty"
 """An image that Nova starts and that boots nothing."""
-_PACKAGES = ("cloud-init",)
+PACKAGES = (
+    "cloud-init", "keepalived", "haproxy", "nfs-ganesha", "nfs-ganesha-vfs", "nfs-common", "python3-fusepy", "libnfs13",
+)  # fmt: skip
+"""Beside those of every machine: what the management drivers configure, which pull no packages here."""
 
 
 def prepare() -> None:
     """Make the root folders and archives, which takes minutes at the first time."""
     for release in kubernetes_node.RELEASES:
-        kubernetes_node.image(release, _PACKAGES)
+        kubernetes_node.image(release, PACKAGES)
 
 
 def publish(site: Site, connection: openstack.connection.Connection) -> None:
     """Enter the images into Glance, for every project."""
     folder = site.home("nova") / "machines"
     folder.mkdir()
-    Image(str(rootfs.root_folder(_PACKAGES))).save(folder / f"{DEBIAN}.json")
+    Image(str(rootfs.root_folder(PACKAGES))).save(folder / f"{DEBIAN}.json")
     for release in kubernetes_node.RELEASES:
-        kubernetes_node.image(release, _PACKAGES).save(folder / f"{kubernetes_node.name(release)}.json")
+        kubernetes_node.image(release, PACKAGES).save(folder / f"{kubernetes_node.name(release)}.json")
     for name in (DEBIAN, EMPTY, *map(kubernetes_node.name, kubernetes_node.RELEASES)):
         _upload(connection, name)
 

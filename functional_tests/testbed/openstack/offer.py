@@ -47,8 +47,9 @@ def connect(site: Site) -> openstack.connection.Connection:
 
 def _external_network(connection: openstack.connection.Connection) -> None:
     made = connection.network.create_network(
-        name=EXTERNAL, is_router_external=True, provider_network_type="flat", provider_physical_network="outside"
-    )
+        name=EXTERNAL, is_router_external=True, is_shared=True, provider_network_type="flat",
+        provider_physical_network="outside",
+    )  # fmt: skip
     connection.network.create_subnet(
         network_id=made.id, name=EXTERNAL, ip_version=4, cidr=SUBNET, gateway_ip=GATEWAY, is_dhcp_enabled=False,
         allocation_pools=[POOL],
@@ -60,7 +61,8 @@ def _tenant(connection: openstack.connection.Connection, tenant: keystone.Creden
     user = connection.identity.create_user(
         name=tenant.username, password=tenant.password, domain_id="default", default_project_id=project.id
     )
-    connection.identity.assign_project_role_to_user(project, user, connection.identity.find_role("member"))
+    for role in ("member", "heat_stack_owner"):
+        connection.identity.assign_project_role_to_user(project, user, connection.identity.find_role(role))
     connection.compute.update_quota_set(project.id, **dict.fromkeys(_COMPUTE, UNLIMITED))
     connection.network.update_quota(project.id, **dict.fromkeys(_NETWORK, UNLIMITED))
 

@@ -32,9 +32,9 @@ def _chain(direction: str, ports: Sequence[Object], groups: Mapping[str, Object]
         if not port["port_security_enabled"]:
             continue
         interface = f'{side} "eth{number}"'
-        lines.append(f"{interface} ct state established,related accept")
-        if direction == "egress":
+        if direction == "egress":  # of replies, too
             lines.append(f"{interface} ip saddr != {{ {', '.join(_own(port))} }} drop")
+        lines.append(f"{interface} ct state established,related accept")
         for group in port["security_groups"]:
             for rule in groups[group]["security_group_rules"]:
                 if rule["direction"] == direction and rule["ethertype"] == "IPv4":

@@ -25,6 +25,8 @@ network: {config: disabled}
 locale: false
 """
 SEED = "/var/lib/cloud/seed/config_drive"
+BY_ID = Path("/dev/disk/by-id")
+"""Where udev, which the machines do not run, links a disk by its serial number."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Server:
             hostname=hostname,
             read_only={Path(source): target for source, target in image.read_only.items()} | {self.home / "drive": SEED},
             volumes=image.volumes,
-            disks={ledger.loop(Path(file)): device for device, file in disks.items()},
+            disks={ledger.loop(Path(file)): (device, _by_id(file)) for device, file in disks.items()},
         )
 
     def turn_off(self, patience: float = 0) -> None:
@@ -134,11 +136,13 @@ class Server:
         loop = ledger.loop(Path(file))
         numbers = loop.stat().st_rdev
         self.run("mknod", device, "b", str(numbers >> 8 & 0xFFF), str(numbers & 0xFF))
+        self.run("mkdir", "--parents", str(BY_ID))
+        self.run("ln", "--symbolic", "--force", device, _by_id(file))
 
     def unplug_disk(self, device: str, file: str) -> None:
         """Take away a disk; one that is off has none."""
         if self.is_on():
-            self.run("rm", "--force", device)
+            self.run("rm", "--force", device, _by_id(file))
             Ledger(self._run).release_loop(Path(file))
 
     def _plug(self, ledger: Ledger, ports: Sequence[network.Port]) -> None:
@@ -176,6 +180,11 @@ class Server:
     @property
     def _run(self) -> Path:
         return self.home / "run"
+
+
+def _by_id(file: str) -> str:
+    """The link of a volume, whose file has its id as name, as QEMU's serial numbers of 20 characters make it."""
+    return str(BY_ID / f"virtio-{Path(file).name[:20]}")
 
 
 def _set_up(machine: Machine, image: Image) -> None:

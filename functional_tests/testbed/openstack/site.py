@@ -14,7 +14,7 @@ from .. import config, machine, mariadb, network, paths, rabbitmq, shared, virtu
 from ..keystone import SERVICES, Credentials, Identity
 from ..ledger import Ledger, Process
 
-NAMES = ("glance", "placement", "nova", "neutron", "cinder", "octavia")
+NAMES = ("glance", "placement", "nova", "neutron", "cinder", "octavia", "heat")
 
 
 class Site:

@@ -68,3 +68,10 @@ def test_a_load_balancer_listens_for_the_pools_that_it_has():
     assert "bind 10.6.0.3:6443" in text
     assert "server one 10.6.0.5:6443 check" in text
     assert "frontend" not in balancing.configuration(view, {"id": "other", "vip_address": "10.6.0.4"})
+
+
+def test_a_port_sends_replies_only_from_its_own_addresses():
+    lines = table()
+    egress = lines[lines.index("}") + 1 :]
+    drop = 'oifname "eth0" ip saddr != { 10.6.0.5, 10.6.0.9 } drop'
+    assert egress.index(drop) < egress.index('oifname "eth0" ct state established,related accept')
