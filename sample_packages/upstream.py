@@ -11,6 +11,7 @@ from builds.manifests import (
     cluster_api,
     cluster_class,
     flannel,
+    flannel_alone,
     gpu_operator,
     istio,
     prometheus_operator,
@@ -28,6 +29,7 @@ PROJECTS: dict[str, tuple[ModuleType, ...]] = {
     "cluster_api_workload_openstack_topology": (flannel,),
     "cluster_api_workload_topology": (cluster_class,),
     "gpu_operator": (gpu_operator,),
+    "ha_masters": (flannel_alone,),
     "istio": (istio,),
     "prometheus_operator": (prometheus_operator,),
 }

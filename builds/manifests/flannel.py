@@ -20,13 +20,17 @@ metadata:
 """
 
 
-def render(folder: Path) -> None:
+def manifests() -> str:
+    """With the Namespace."""
     chart = controllers.CONTROLLERS["flanneld"].source() / "chart" / "kube-flannel"
-    manifests = NAMESPACE + tools.helm_template(chart, "kube-flannel", "flannel.enableNFTables=true")
+    return NAMESPACE + tools.helm_template(chart, "kube-flannel", "flannel.enableNFTables=true")
+
+
+def render(folder: Path) -> None:
     config_map = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "${CLUSTER_NAME}-flannel"},
-        "data": {"flannel.yaml": manifests},
+        "data": {"flannel.yaml": manifests()},
     }
     (folder / "flannel.yaml").write_text(yaml.safe_dump(config_map, sort_keys=False))

@@ -27,7 +27,7 @@ from k8s_cr_driver.vnf.policy import Policy
 _LIMITS = Limits()
 _FILES = "K8S_CR_CONDUCTOR_CONFIG"
 """The variable of the environment in which scripts that Tacker runs find the conductor's files of options."""
-OF_SCRIPTS = ("allowed_endpoints", "allow_http_endpoints", "allowed_receivers", "verify_tls_without_ca")
+OF_SCRIPTS = ("allowed_endpoints", "allow_http_endpoints", "allowed_receivers", "allowed_ssh_hosts", "verify_tls_without_ca")
 """The options that hold for those scripts. Others may refer to options that only Tacker knows."""
 
 POLICY = [
@@ -130,6 +130,12 @@ OPTIONS = [
         help="Hosts of URLs to which the credential sender of a package may send the kubeconfigs of workload clusters, with "
         "secrets of the package's own, in the form of allowed_endpoints; none by default. A group ``[k8s_cr:PROJECT]`` may "
         "have more of them, for instances of that project. Receivers in groups ``[k8s_cr_receiver:NAME]`` need not be here.",
+    ),
+    cfg.ListOpt(
+        "allowed_ssh_hosts",
+        default=[],
+        help="Hosts to which the management drivers of clusters on servers connect by SSH, in the form of allowed_endpoints. "
+        "By default all addresses that are neither loopback nor link-local.",
     ),
     cfg.BoolOpt(
         "allow_http_endpoints",
@@ -242,6 +248,17 @@ RECEIVER = [
     cfg.ListOpt("projects", default=[], help="Ids of the projects whose instances may use it; empty for all projects."),
 ]  # fmt: skip
 """In the group ``[k8s_cr_receiver:NAME]`` of a receiver that packages and requests choose by NAME."""
+SSH_KEY = "k8s_cr_ssh_key"
+SSH_KEY_OPTIONS = [
+    cfg.StrOpt("private_key", help="Path of a private key of OpenSSH, without a passphrase."),
+    cfg.ListOpt("hosts", default=[], help="Addresses and networks of the servers that this key opens."),
+]
+"""Of a group ``[k8s_cr_ssh_key:NAME]``, which packages and requests choose by NAME."""
+HEAT_OPTIONS = [
+    cfg.BoolOpt("heat_verify_cert", default=False),
+    cfg.StrOpt("heat_ca_cert_file", default=""),
+]
+"""Tacker's own."""
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -348,6 +365,34 @@ def _group(conf: cfg.ConfigOpts, name: str, options: list[cfg.Opt]) -> Any:
     return conf[name]
 
 
+def ssh_rules(options: Any) -> EndpointRules:
+    """To which servers the management drivers of clusters on servers connect."""
+    return EndpointRules(tuple(options.allowed_ssh_hosts), plain_http=True, option="allowed_ssh_hosts")
+
+
+def ssh_key(options: Any, name: str) -> tuple[str, EndpointRules]:
+    """In such a script: the private key that the operator has under this name, and the hosts that may see it used.
+
+    Raises InvalidRequest for a name that the conductor does not know, or whose file cannot be read.
+    """
+    group = f"{SSH_KEY}:{name}"
+    found = _group(options.conf, group, SSH_KEY_OPTIONS)
+    if found is None:
+        raise InvalidRequest(f"ssh_key: the conductor has no key {name!r}; the operator adds it as group [{group}]")
+    try:
+        key = Path(found.private_key).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError, cfg.Error, TypeError):
+        raise InvalidRequest(f"ssh_key: private_key of [{group}] cannot be read; ask the operator") from None
+    return key, EndpointRules(tuple(found.hosts), plain_http=True, option=f"hosts, in the group {group},")
+
+
+def heat_verification(options: Any) -> bool | str:
+    """How Tacker's OpenStack driver verifies the services of a cloud: not, by the system's CAs, or by the CA at this path."""
+    options.conf.register_opts(HEAT_OPTIONS, group="v2_vnfm")
+    own = options.conf.v2_vnfm
+    return (own.heat_ca_cert_file or True) if own.heat_verify_cert else False
+
+
 def policies(conf: cfg.ConfigOpts, ids: Iterable[str]) -> dict[str, Policy]:
     """The policies of all, and of the projects and VIMs with these ids for which tacker.conf has a group, by group."""
     named = {group: _group(conf, group, POLICY) for group in (f"k8s_cr:{one}" for one in ids)}
@@ -381,4 +426,4 @@ def _policy(options: Any) -> Policy:
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """For oslo-config-generator."""
-    return [("k8s_cr", OPTIONS), ("k8s_cr_receiver:name", RECEIVER)]
+    return [("k8s_cr", OPTIONS), ("k8s_cr_receiver:name", RECEIVER), (f"{SSH_KEY}:name", SSH_KEY_OPTIONS)]

@@ -53,6 +53,10 @@ class Call:
     """The VnfInstance of SOL003, with the credentials in vimConnectionInfo."""
     error_data: Object = field(repr=False)
     """Of the same operation's last try; {} if it has not failed before."""
+    grant_request: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The GrantRequest of SOL003, which names the VNFCs that the operation removes; {} without one."""
+    package: Path = Path()
+    """The folder with the content of the VNF package."""
 
     @property
     def additional_params(self) -> Mapping[str, Any]:
@@ -99,7 +103,16 @@ def run(name: str, script: str) -> int:
 
 def respond(name: str, script: Path, given: Mapping[str, Any]) -> tuple[Object, str]:
     """What goes back to Tacker for the dictionary that it has given, and the line of a failure, "" without one."""
-    call = Call(given["operation"], script, given["request"], given["vnf_instance"], given["user_script_err_handling_data"])
+    call = Call(
+        given["operation"],
+        script,
+        given["request"],
+        given["vnf_instance"],
+        # On a retry Tacker gives a dictionary of oslo.versionedobjects, which pickles as a class of Tacker's.
+        dict(given["user_script_err_handling_data"]),
+        given.get("grant_request") or {},
+        Path(given.get("tmp_csar_dir") or script.parent.parent),
+    )
     failure = _failure(name, call)
     return {"vnf_instance": call.instance, "user_script_err_handling_data": call.error_data}, failure
 

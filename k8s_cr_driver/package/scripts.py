@@ -19,6 +19,7 @@ from k8s_cr_driver.package import tosca_meta, vnfd
 CREDENTIAL_SENDER = "credential_sender"
 OWN = {
     CREDENTIAL_SENDER: "sends the kubeconfigs of its workload clusters",
+    "ha_masters": "makes a Kubernetes cluster with several masters of its servers",
 }
 """Of each management driver that has a folder in `mgmt`: from here follow the script's text and its digest."""
 _IMPLEMENTATION = "tosca.artifacts.Implementation"

@@ -17,6 +17,7 @@ import pytest
 
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.lcm import hook
+from k8s_cr_driver.redaction import lines
 
 GIVEN: dict[str, Any] = {
     "operation": "heal_end",
@@ -37,7 +38,7 @@ def respond(monkeypatch: pytest.MonkeyPatch, driver: hook.Driver, **given: Any) 
 def test_the_instance_and_the_error_data_go_back_also_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def driver(call: hook.Call) -> None:
         call.instance["metadata"], call.error_data["step"] = {"a": "1"}, 2
-        raise InvalidRequest("the first line\nthe second")
+        raise InvalidRequest(lines(["the first line", "the second"]))
 
     returned, failure = respond(monkeypatch, driver)
     assert returned == {"vnf_instance": {"id": "1", "metadata": {"a": "1"}}, "user_script_err_handling_data": {"step": 2}}

@@ -4,6 +4,7 @@
 The names of links are those of Neutron's objects, cut to the 15 characters that a link can have.
 """
 
+import hashlib
 import ipaddress
 import json
 from dataclasses import dataclass
@@ -33,8 +34,9 @@ def bridge_of(network: str) -> str:
     return f"{BRIDGE}{network[:11]}"
 
 
-def tap_of(port: str) -> str:
-    return f"{TAP}{port[:11]}"
+def tap_of(port: str, server: str = "") -> str:
+    """A port that moves to another server has another one there: the end of the first server removes only its own."""
+    return f"{TAP}{hashlib.sha256(f'{server}{port}'.encode()).hexdigest()[:11] if server else port[:11]}"
 
 
 def has_link(name: str) -> bool:
@@ -70,10 +72,11 @@ def add_namespace(ledger: Ledger, name: str) -> None:
     commands.run(["ip", "-netns", name, "link", "set", "lo", "up"])
 
 
-def plug(ledger: Ledger, port: Port, namespace: str, name: str) -> None:
+def plug(ledger: Ledger, port: Port, namespace: str, name: str, server: str = "") -> None:
     """Connect the namespace's interface `name` with the bridge of the port's network, which must be there."""
-    ledger.link(tap_of(port.id), "type", "veth", "peer", "name", name, "netns", namespace)
-    commands.run(["ip", "link", "set", tap_of(port.id), "master", bridge_of(port.network), "up"])
+    tap = tap_of(port.id, server)
+    ledger.link(tap, "type", "veth", "peer", "name", name, "netns", namespace)
+    commands.run(["ip", "link", "set", tap, "master", bridge_of(port.network), "up"])
     inside = ["ip", "-netns", namespace]
     commands.run([*inside, "link", "set", name, "address", port.mac])
     for address in port.addresses:
@@ -81,6 +84,12 @@ def plug(ledger: Ledger, port: Port, namespace: str, name: str) -> None:
     commands.run([*inside, "link", "set", name, "up"])
     if port.gateway:
         commands.run([*inside, "route", "replace", "default", "via", port.gateway])
+
+
+def unplug(port: str, server: str) -> None:
+    """Take a port off a server, if it is there."""
+    if has_link(tap_of(port, server)):
+        commands.run(["ip", "link", "delete", tap_of(port, server)])
 
 
 def interfaces(namespace: str) -> dict[str, str]:

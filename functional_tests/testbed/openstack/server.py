@@ -152,7 +152,7 @@ class Server:
             bridge = network.bridge_of(port.network)
             if not processes.until(lambda bridge=bridge: network.has_link(bridge), 20):  # type: ignore[misc]
                 raise TimeoutError(f"the network's agent has not made the bridge {bridge} within 20 s")
-            network.plug(ledger, port, namespace, f"eth{number}")
+            network.plug(ledger, port, namespace, f"eth{number}", self.id)
 
     def _keep_console(self, machine: Machine) -> None:
         try:

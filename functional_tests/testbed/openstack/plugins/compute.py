@@ -85,6 +85,11 @@ class Machines(fake.FakeDriverWithoutFakeNodes):  # type: ignore[misc]
         """Bytes: Nova encodes a text as Latin-1, which has no place for the ellipsis of systemd."""
         return _server(instance).console().encode()
 
+    def detach_interface(self, context: Any, instance: Any, vif: Any) -> None:
+        """Heat takes a port off the server that it replaces before it deletes that."""
+        super().detach_interface(context, instance, vif)
+        network.unplug(vif["id"], instance.uuid)
+
     def attach_volume(
         self, context: Any, connection_info: Any, instance: Any, mountpoint: str, *args: Any, **kwargs: Any
     ) -> None:

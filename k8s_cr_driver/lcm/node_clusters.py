@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The management drivers of clusters on servers: what Tacker gives -> one run over SSH -> what the instance keeps.
+
+The instance keeps in its metadata the parameters without secrets and the host keys, which are pinned for the life of a server.
+A failed operation stores no instance, so both go through user_script_err_handling_data, too.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+
+from k8s_cr_driver.cloud import access, stack
+from k8s_cr_driver.cloud.access import Cloud
+from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
+from k8s_cr_driver.kube.endpoint_rules import EndpointRules
+from k8s_cr_driver.lcm import conf, hook
+from k8s_cr_driver.logs import logger
+from k8s_cr_driver.node_clusters import inventory, parameters, run, vim
+from k8s_cr_driver.node_clusters.inventory import Node
+from k8s_cr_driver.node_clusters.parameters import PARAMETER
+from k8s_cr_driver.objects.fields import mapping, texts
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ssh import host_keys
+from k8s_cr_driver.ssh.host import Host
+from k8s_cr_driver.ssh.hosts import Hosts
+
+LOG = logger(__name__)
+KEY = "node_cluster"
+"""Key in the metadata of the VnfInstance and in user_script_err_handling_data."""
+KEYS_WITHIN = 300.0
+"""Seconds in which a new server prints its host keys on its console."""
+PAUSE = 2.0
+SCRIPT_LIMIT = 1024 * 1024
+"""Bytes of a file of the package."""
+
+
+def ha_masters(call: hook.Call) -> None:
+    """The entry point of the management driver `ha_masters`. Raises DriverError."""
+    _Operation(call).act()
+
+
+class _Operation:
+    """One operation that Tacker runs."""
+
+    def __init__(self, call: hook.Call) -> None:
+        self.call = call
+        self.stored: Object = {**mapping(call.instance, "metadata", KEY), **mapping(call.error_data, KEY)}
+        kept, given = mapping(self.stored, "parameters"), call.additional_params.get(PARAMETER, {})
+        self.parameters = parameters.read(given, kept, call.instance["id"])
+        self.stored["parameters"] = parameters.merged(given, kept)
+        known = mapping(self.stored, "host_keys")
+        self.pinned: dict[str, list[str]] = {server: texts(known, server) for server in known}
+
+    def act(self) -> None:
+        """Each operation of the Vnflcm interface; those that change no cluster do nothing."""
+        try:
+            match self.call.operation:
+                case "instantiate_end" | "scale_end" | "heal_end" | "scale_rollback_start":
+                    self._ensure()
+                case "scale_start" | "heal_start":
+                    self._leave()
+                case "terminate_start" | "terminate_end" | "instantiate_rollback_start" | "instantiate_rollback_end":
+                    vim.remove(self.call.instance, self.parameters.vim_name)
+        finally:
+            self._keep()
+
+    def _ensure(self) -> None:
+        if self.call.operation == "scale_end" and inventory.leaving(self.call.grant_request):
+            return
+        with self._hosts() as hosts:
+            one = self._run(hosts)
+            one.ensure()
+            entry = vim.of_cluster(run.kubeconfig(one), one.inventory.endpoint, conf.endpoint_rules(self.call.options))
+        vim.add(self.call.instance, self.parameters.vim_name, entry)
+
+    def _leave(self) -> None:
+        servers = inventory.leaving(self.call.grant_request)
+        if not servers:
+            return
+        if self.call.operation == "heal_start" and not self.call.request.get("vnfcInstanceId"):
+            vim.remove(self.call.instance, self.parameters.vim_name)
+            return
+        with self._hosts() as hosts:
+            self._run(hosts).leave(servers)
+
+    def _hosts(self) -> Hosts:
+        """An operator's key opens the servers that the operator lists for it, and no others."""
+        rules = self._key[1] if self._key else conf.ssh_rules(self.call.options)
+
+        def judge(address: str) -> None:
+            rules(address, [address])
+
+        return Hosts(judge)
+
+    @functools.cached_property
+    def _key(self) -> tuple[str, EndpointRules] | None:
+        """The operator's key, if one is chosen, and where it may be used."""
+        return conf.ssh_key(self.call.options, self.parameters.ssh_key) if self.parameters.ssh_key else None
+
+    def _run(self, hosts: Hosts) -> run.Run:
+        cloud = self._cloud()
+        found = inventory.read(self.call.instance, self.parameters, stack.read(cloud, *inventory.stack_of(self.call.instance)))
+        reach = {node.name: self._host(cloud, node) for node in found.nodes}
+        self.pinned = {server: keys for server, keys in self.pinned.items() if server in {one.server for one in found.nodes}}
+        return run.Run(hosts, reach, self.call.instance["id"], found, self.parameters, self._package(), self._progress)
+
+    def _cloud(self) -> Cloud:
+        entry = vim.of_openstack(self.call.instance)
+        if not entry:
+            raise InvalidRequest("the VNF instance has no VIM of an OpenStack project")
+        verify = conf.heat_verification(self.call.options)
+        return access.of_vim(mapping(entry, "interfaceInfo"), mapping(entry, "accessInfo"), verify)
+
+    def _host(self, cloud: Cloud, node: Node) -> Host:
+        group = self.parameters.masters if node.is_master else self.parameters.workers
+        return Host(
+            node.name,
+            node.ssh,
+            group.username,
+            trusted=tuple(self._keys(cloud, node)),
+            private_key=self._key[0] if self._key else "",
+            password=group.password,
+        )
+
+    def _keys(self, cloud: Cloud, node: Node) -> list[str]:
+        """The pinned keys of a server; of a new one, those that it has printed on its console."""
+        if node.server not in self.pinned:
+            end = time.monotonic() + KEYS_WITHIN
+            while not (found := host_keys.of_console(stack.console(cloud, node.server))):
+                if time.monotonic() > end:
+                    raise DriverError(
+                        f"{node.name}: the console of the server {node.server} shows no SSH host keys within "
+                        f"{KEYS_WITHIN:.0f} s; cloud-init prints them, unless emit_keys_to_console of its section ssh is false"
+                    )
+                time.sleep(PAUSE)
+            self.pinned[node.server] = found
+            self._progress(f"{node.name}: host keys read from the console")
+        return self.pinned[node.server]
+
+    def _package(self) -> run.Package:
+        paths = self.parameters.manifests
+        return run.Package(self._file(self.parameters.script_path), tuple(map(self._file, paths)))
+
+    def _file(self, path: str) -> str:
+        """The text of a file of the package; "" for no path."""
+        if not path:
+            return ""
+        root = self.call.package
+        file = (root / path).resolve()
+        try:
+            if not file.is_relative_to(root.resolve()) or file.stat().st_size > SCRIPT_LIMIT:
+                raise InvalidPackage(f"{path}: is not in the package, or has more than {SCRIPT_LIMIT:,} bytes")
+            return file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise InvalidPackage(f"{path}: cannot be read; the package must have this file") from None
+
+    def _progress(self, line: str) -> None:
+        LOG.info("%s %s: %s", self.call.instance["id"], self.call.operation, line)
+
+    def _keep(self) -> None:
+        is_over = self.call.operation in ("terminate_end", "instantiate_rollback_end")
+        kept = {} if is_over else {"parameters": self.stored["parameters"], "host_keys": self.pinned}
+        metadata = self.call.instance["metadata"] = mapping(self.call.instance, "metadata")
+        for owner in (metadata, self.call.error_data):
+            owner.pop(KEY, None)
+            if kept:
+                owner[KEY] = kept
+

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The servers of an instance as nodes: what Tacker records of them, and where the cloud has them.
+
+Addresses are read in each operation. A node's name has a part of its server's id, so a server that replaces another is another
+node, and what the dead one has left in etcd and in the cluster is known by its name.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from k8s_cr_driver.cloud.stack import Stack
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.node_clusters.parameters import Group, Parameters
+from k8s_cr_driver.objects.fields import entries, text
+
+MASTERS = 3
+"""The fewest masters whose etcd survives the loss of one."""
+
+
+class Role(enum.Enum):
+    """What a server is in its cluster."""
+
+    MASTER = "master"
+    WORKER = "worker"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A server that is, or becomes, a node of the cluster."""
+
+    server: str
+    """Its id in Nova."""
+    role: Role
+    name: str
+    ssh: str
+    """The address at which the conductor reaches it."""
+    address: str
+    """The address at which the other nodes reach it."""
+
+    @property
+    def is_master(self) -> bool:
+        return self.role is Role.MASTER
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where the API is."""
+
+    address: str
+    """The virtual IP."""
+    public: str
+    """The floating IP that leads to it; the virtual IP without one."""
+    port: int
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """All nodes of an instance; masters first, each role in the order of its VNFCs."""
+
+    nodes: tuple[Node, ...]
+    endpoint: Endpoint
+
+    @property
+    def masters(self) -> tuple[Node, ...]:
+        return tuple(node for node in self.nodes if node.is_master)
+
+    def without(self, servers: Iterable[str]) -> Inventory:
+        leaving = set(servers)
+        return Inventory(tuple(node for node in self.nodes if node.server not in leaving), self.endpoint)
+
+
+def stack_of(instance: Mapping[str, Any]) -> tuple[str, str]:
+    """Name and id of the instance's stack, as Tacker's OpenStack driver names it. Raises InvalidRequest."""
+    identifier = text(instance, "instantiatedVnfInfo", "metadata", "stack_id")
+    if not identifier:
+        raise InvalidRequest("the VNF instance has no stack of Heat: a node cluster needs the VIM of an OpenStack project")
+    return f"vnf-{instance['id']}", identifier
+
+
+def read(instance: Mapping[str, Any], parameters: Parameters, stack: Stack) -> Inventory:
+    """
+    The nodes of an instantiated instance.
+
+    Raises InvalidPackage if there are too few masters, or an even number, or if one of them may not have the virtual IP.
+    """
+    vip = stack.port(stack.id, parameters.cluster_cp_name)
+    public = vip.floating
+    if parameters.cluster_fip_name:
+        public = stack.address(stack.id, parameters.cluster_fip_name)
+    masters, workers = (
+        [_node(vnfc, role, group, stack) for vnfc in _vnfcs(instance, group)]
+        for role, group in ((Role.MASTER, parameters.masters), (Role.WORKER, parameters.workers))
+    )
+    if len(masters) < MASTERS or len(masters) % 2 == 0:
+        raise InvalidPackage(
+            f"VDU {parameters.masters.label}: has {len(masters)} masters; etcd needs an odd number, and at least {MASTERS}, to "
+            "survive the loss of one: change the number of instances in the VNFD"
+        )
+    _check_pairs(instance, parameters.masters, stack, vip.address)
+    return Inventory((*masters, *workers), Endpoint(vip.address, public or vip.address, parameters.api_port))
+
+
+def _vnfcs(instance: Mapping[str, Any], group: Group) -> list[Mapping[str, Any]]:
+    """In the order of their numbers; those of groups of Heat have none, and keep that of Tacker."""
+    found = [one for one in entries(instance, "instantiatedVnfInfo", "vnfcResourceInfo") if _is_of(instance, one, group)]
+    return sorted(found, key=lambda one: (one.get("metadata", {}).get("vdu_idx", 0), text(one, "id")))
+
+
+def _is_of(instance: Mapping[str, Any], vnfc: Mapping[str, Any], group: Group) -> bool:
+    if group.vdu_id:
+        return vnfc.get("vduId") == group.vdu_id
+    return text(vnfc, "metadata", "parent_stack_id").startswith(f"vnf-{instance['id']}-{group.aspect_id}-")
+
+
+def server_of(vnfc: Mapping[str, Any]) -> str:
+    return text(vnfc, "computeResource", "resourceId")
+
+
+def _own_stack(vnfc: Mapping[str, Any]) -> str:
+    """Of `name/id`, the id."""
+    return text(vnfc, "metadata", "stack_id").rpartition("/")[2]
+
+
+def _node(vnfc: Mapping[str, Any], role: Role, group: Group, stack: Stack) -> Node:
+    of, server = _own_stack(vnfc), server_of(vnfc)
+    ssh, nic = stack.address(of, group.ssh_cp_name), stack.port(of, group.nic_cp_name)
+    return Node(server, role, name_of(text(vnfc, "vduId"), server), ssh, nic.address)
+
+
+def name_of(vdu: str, server: str) -> str:
+    """The name of a node: lower case, as Kubernetes wants it, and unlike that of a server which it replaces."""
+    return f"{re.sub(r'[^a-z0-9]+', '-', vdu.lower()).strip('-')[:40]}-{server[:8]}"
+
+
+def _check_pairs(instance: Mapping[str, Any], group: Group, stack: Stack, vip: str) -> None:
+    wrong = [
+        server_of(vnfc)
+        for vnfc in _vnfcs(instance, group)
+        if not stack.port(_own_stack(vnfc), group.nic_cp_name).allows(vip)
+    ]
+    if wrong:
+        raise InvalidPackage(
+            f"{group.nic_cp_name}: the port of the servers {', '.join(wrong)} may not send from the virtual IP {vip}: add it "
+            f"to allowed_address_pairs of this port in the template of the VDU {group.label}"
+        )
+
+
+def leaving(grant_request: Mapping[str, Any]) -> list[str]:
+    """The servers that a scale in, or a heal, removes (GrantRequest of SOL003, removeResources)."""
+    removed: Sequence[Mapping[str, Any]] = entries(grant_request, "removeResources")
+    return [text(one, "resource", "resourceId") for one in removed if one.get("type") == "COMPUTE"]

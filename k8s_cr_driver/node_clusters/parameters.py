@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of a cluster: `k8s_cluster_installation_param` in additionalParams, with the names of the specifications.
+
+All are checked before anything is done, and all mistakes are reported at once. Those of an earlier request are kept in the
+instance without secrets; a later request repeats its passwords, or the instance has an SSH key of the operator's folder.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.objects.fields import mapping, similar, text, type_name
+from k8s_cr_driver.redaction import lines
+
+PARAMETER = "k8s_cluster_installation_param"
+API_PORT = 16443
+"""Where HAProxy listens on a master, whose API server has 6443."""
+SECRETS = ("password",)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
+_USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
+_VERSION = re.compile(r"v?1\.\d{1,3}\.\d{1,3}")
+
+
+@dataclass(frozen=True)
+class Group:
+    """The servers of one role."""
+
+    vdu_id: str
+    aspect_id: str
+    """The name of the Heat group that has them, where `vdu_id` is not given."""
+    ssh_cp_name: str
+    """The resource of the VDU's template, a port or a floating IP, at which SSH reaches a server."""
+    nic_cp_name: str
+    """The port by which the nodes reach each other; that of `ssh_cp_name` by default."""
+    username: str
+    password: str = field(default="", repr=False)
+
+    @property
+    def label(self) -> str:
+        return self.vdu_id or self.aspect_id
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What a request, and those before it, say of a cluster."""
+
+    masters: Group
+    workers: Group
+    cluster_cp_name: str
+    """The resource of the top template that is the port of the virtual IP."""
+    cluster_fip_name: str
+    """The floating IP that leads to it, "" for none."""
+    script_path: str
+    """In the package: installs what a node needs; "" for images that have it."""
+    vim_name: str
+    ssh_key: str
+    """The name of a private key that the operator has for the project."""
+    kubernetes_version: str
+    pod_cidr: str
+    cluster_cidr: str
+    manifests: tuple[str, ...]
+    """Files of the package that the new cluster gets, such as a network plugin."""
+    api_port: int
+    drain_timeout: int
+    proxy: Mapping[str, str]
+
+
+def read(given: Any, kept: Mapping[str, Any], instance: str) -> Parameters:
+    """The parameters of a request, over those kept of earlier ones. Raises InvalidRequest with all mistakes."""
+    if not isinstance(given, Mapping):
+        raise InvalidRequest(f"additionalParams.{PARAMETER}: must be a mapping, not {type_name(given)}")
+    merged = _merged(kept, given)
+    if found := list(_problems(merged)):
+        raise InvalidRequest(lines(f"additionalParams.{PARAMETER}{problem}" for problem in found))
+    masters = mapping(merged, "master_node")
+    return Parameters(
+        masters=_group(masters),
+        workers=_group(mapping(merged, "worker_node")),
+        cluster_cp_name=text(masters, "cluster_cp_name"),
+        cluster_fip_name=text(masters, "cluster_fip_name"),
+        script_path=text(merged, "script_path"),
+        vim_name=text(merged, "vim_name") or f"kubernetes_vim_{instance}",
+        ssh_key=text(merged, "ssh_key"),
+        kubernetes_version=text(merged, "kubernetes_version"),
+        pod_cidr=_network(masters.get("pod_cidr", "192.168.0.0/16")),
+        cluster_cidr=_network(masters.get("cluster_cidr", "10.96.0.0/12")),
+        manifests=tuple(merged.get("manifests", ())),
+        api_port=merged.get("api_port", API_PORT),
+        drain_timeout=merged.get("drain_timeout", 300),
+        proxy={key: value for key, value in mapping(merged, "proxy").items() if value},
+    )
+
+
+def without_secrets(merged: Mapping[str, Any]) -> dict[str, Any]:
+    """What may be kept in the instance."""
+    return {
+        key: without_secrets(value) if isinstance(value, Mapping) else value
+        for key, value in merged.items()
+        if key not in SECRETS
+    }
+
+
+def _merged(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(kept)
+    for key, value in given.items():
+        both = isinstance(value, Mapping) and isinstance(kept.get(key), Mapping)
+        merged[key] = {**kept[key], **value} if both else value
+    return merged
+
+
+def merged(given: Any, kept: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters as they are kept for later requests."""
+    return without_secrets(_merged(kept, given if isinstance(given, Mapping) else {}))
+
+
+def _group(given: Mapping[str, Any]) -> Group:
+    ssh = text(given, "ssh_cp_name")
+    return Group(
+        text(given, "vdu_id"),
+        text(given, "aspect_id"),
+        ssh,
+        text(given, "nic_cp_name") or ssh,
+        text(given, "username"),
+        text(given, "password"),
+    )
+
+
+def _network(value: str) -> str:
+    """Of an address in a network, as 192.168.3.0/16, the network."""
+    return str(ipaddress.ip_network(value, strict=False))
+
+
+def _is_text(value: Any) -> str:
+    return "" if isinstance(value, str) else f"must be text, not {type_name(value)}"
+
+
+def _is_name(value: Any) -> str:
+    return "" if isinstance(value, str) and _NAME.fullmatch(value) else "must be a name"
+
+
+def _is_user(value: Any) -> str:
+    return "" if isinstance(value, str) and _USER.fullmatch(value) else "must be the name of a user of the servers"
+
+
+def _is_cidr(value: Any) -> str:
+    try:
+        ipaddress.ip_network(value, strict=False)
+    except (ValueError, TypeError):
+        return "must be a network, such as 192.168.0.0/16"
+    return "" if isinstance(value, str) and "/" in value else "must be a network, such as 192.168.0.0/16"
+
+
+def _is_version(value: Any) -> str:
+    return "" if value == "" or (isinstance(value, str) and _VERSION.fullmatch(value)) else "must be a version, such as 1.36.3"
+
+
+def is_inside(path: str) -> bool:
+    """Whether a path stays in the package."""
+    return bool(path) and not path.startswith("/") and "\0" not in path and ".." not in path.split("/")
+
+
+def _is_path(value: Any) -> str:
+    return "" if value == "" or (isinstance(value, str) and is_inside(value)) else "must be a path in the package"
+
+
+def _are_paths(value: Any) -> str:
+    is_right = isinstance(value, list) and all(isinstance(one, str) and is_inside(one) for one in value)
+    return "" if is_right else "must be a list of paths in the package"
+
+
+def _between(least: int, most: int) -> Any:
+    def check(value: Any) -> str:
+        return "" if type(value) is int and least <= value <= most else f"must be an integer from {least} to {most}"
+
+    return check
+
+
+_GROUP: Mapping[str, Any] = {
+    "aspect_id": _is_name,
+    "vdu_id": _is_name,
+    "ssh_cp_name": _is_name,
+    "nic_cp_name": _is_name,
+    "username": _is_user,
+    "password": _is_text,
+}
+_PROXY: Mapping[str, Any] = dict.fromkeys(("http_proxy", "https_proxy", "no_proxy", "k8s_node_cidr"), _is_text)
+_TABLES: Mapping[str, Mapping[str, Any]] = {
+    "": {
+        "script_path": _is_path,
+        "vim_name": _is_name,
+        "ssh_key": _is_name,
+        "kubernetes_version": _is_version,
+        "manifests": _are_paths,
+        "api_port": _between(1, 65535),
+        "drain_timeout": _between(1, 3600),
+    },
+    "master_node": {
+        **_GROUP,
+        "pod_cidr": _is_cidr,
+        "cluster_cidr": _is_cidr,
+        "cluster_cp_name": _is_name,
+        "cluster_fip_name": _is_name,
+    },
+    "worker_node": _GROUP,
+    "proxy": _PROXY,
+}
+_REQUIRED = {"master_node": ("ssh_cp_name", "username", "cluster_cp_name"), "worker_node": ("ssh_cp_name", "username")}
+
+
+def _problems(merged: Mapping[str, Any]) -> Iterator[str]:
+    """Each begins with the path below the parameter."""
+    sections = {name for name in _TABLES if name}
+    for key in sorted(merged.keys() - _TABLES[""].keys() - sections):
+        hint = similar(str(key), [*_TABLES[""], *sections])
+        yield f".{key}: is not a parameter" + (f"; is it {hint}?" if hint else "")
+    for section, table in _TABLES.items():
+        given = merged if not section else merged.get(section, {})
+        if not isinstance(given, Mapping):
+            yield f".{section}: must be a mapping, not {type_name(given)}"
+            continue
+        yield from _of_section(section, table, given)
+
+
+def _of_section(section: str, table: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
+    where = f".{section}" if section else ""
+    for key in sorted(given.keys() - table.keys()) if section else ():
+        hint = similar(str(key), table)
+        yield f"{where}.{key}: is not a parameter" + (f"; is it {hint}?" if hint else "")
+    for key, check in table.items():
+        if key in given and (wrong := check(given[key])):
+            yield f"{where}.{key}: {wrong}"
+    for key in _REQUIRED.get(section, ()):
+        if not given.get(key):
+            yield f"{where}.{key}: is missing"
+    if section in _REQUIRED and not given.get("vdu_id") and not given.get("aspect_id"):
+        yield f"{where}.vdu_id: is missing; it is the VDU of these servers"

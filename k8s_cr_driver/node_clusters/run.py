@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does the steps of a plan on the servers, counts them, and reports each to the conductor's log."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.node_clusters import facts as looks
+from k8s_cr_driver.node_clusters import plan
+from k8s_cr_driver.node_clusters.facts import APPLIED, INSTALLED, KUBECONFIG, Cluster, Facts, Server
+from k8s_cr_driver.node_clusters.inventory import Inventory, Node
+from k8s_cr_driver.node_clusters.kubeadm import balancing, configuration
+from k8s_cr_driver.node_clusters.parameters import Parameters
+from k8s_cr_driver.ssh import files, units
+from k8s_cr_driver.ssh.command import Command, script
+from k8s_cr_driver.ssh.files import File
+from k8s_cr_driver.ssh.host import Host, HostError, Unreachable
+from k8s_cr_driver.ssh.hosts import Hosts
+
+BOOT_WITHIN = 300.0
+"""Seconds in which a new server has to accept a login."""
+INSTALL_WITHIN, KUBEADM_WITHIN, READY_WITHIN = 1800.0, 900.0, 300.0
+PAUSE = 1.0
+"""Seconds between two looks at what has to become ready."""
+TRIES = 10
+"""Of what the API server refuses for a moment."""
+PARALLEL = 8
+"""Servers that are worked on at once."""
+T = TypeVar("T")
+U = TypeVar("U")
+
+_CERTIFICATE_KEY = re.compile(r"\b[0-9a-f]{64}\b")
+_JOIN = re.compile(r"--token (\S+) .*?--discovery-token-ca-cert-hash (sha256:[0-9a-f]{64})", re.DOTALL)
+_MARK = 'umask 077; mkdir -p "$(dirname "$1")"; printf "%s" "$2" >"$1"'
+
+
+@dataclass(frozen=True)
+class Package:
+    """What the package has for the cluster."""
+
+    script: str = field(default="", repr=False)
+    """The text of `script_path`."""
+    manifests: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass
+class Run:
+    """One operation on the servers of an instance."""
+
+    hosts: Hosts
+    reach: Mapping[str, Host]
+    """How each server is reached, by the name of its node."""
+    instance: str
+    inventory: Inventory
+    parameters: Parameters
+    package: Package
+    progress: Callable[[str], None]
+    changes: int = 0
+
+    def ensure(self) -> None:
+        """The cluster of all servers afterwards. Raises DriverError."""
+        facts = self.look(BOOT_WITHIN)
+        self._do(plan.ensure(self._wanted, facts))
+        self._verify()
+
+    def leave(self, servers: Iterable[str]) -> None:
+        """The servers are no nodes afterwards; those that do not respond are left out. Raises DriverError."""
+        self._do(plan.leave(self._wanted, self.look(0), servers))
+
+    def look(self, patience: float) -> Facts:
+        """What there is. Servers must respond within `patience` seconds; with 0 those that do not are left out."""
+        end = time.monotonic() + patience
+        nodes = self.inventory.nodes
+        read = self._on_all(nodes, functools.partial(self._server, end=end if patience else 0.0))
+        servers = {node.name: server for node, server in zip(nodes, read, strict=True) if server is not None}
+        return Facts(servers, self._cluster(servers))
+
+    @functools.cached_property
+    def _wanted(self) -> plan.Wanted:
+        installed, applied = configuration.digest(self.package.script), configuration.digest(*self.package.manifests)
+        return plan.Wanted(self.instance, self.inventory, installed, applied)
+
+    def _server(self, node: Node, end: float) -> Server | None:
+        """None for one that does not respond, unless it has to until `end`."""
+        while True:
+            try:
+                return looks.read_server(self.run(node, looks.of_server(node, self.inventory.endpoint.address)))
+            except Unreachable:
+                if not end:
+                    self.progress(f"{node.name}: does not respond")
+                    return None
+                if time.monotonic() > end:
+                    raise
+            time.sleep(PAUSE)
+
+    def _cluster(self, servers: Mapping[str, Server]) -> Cluster | None:
+        """As the first master that responds has it; None where none does, or there is no cluster yet."""
+        failed: DriverError | None = None
+        for node in self.inventory.masters:
+            if servers.get(node.name, Server()).is_control_plane:
+                try:
+                    return looks.read_cluster(self.run(node, looks.of_cluster(node, self.inventory.masters)))
+                except HostError as error:
+                    failed = error
+                except ValueError:
+                    failed = DriverError(f"{node.name}: etcd gives no list of its members")
+        if failed is not None:
+            raise failed
+        return None
+
+    def run(self, node: Node, command: Command) -> str:
+        return self.hosts.run(self.reach[node.name], command)
+
+    def _patiently(self, node: Node, command: Command) -> str:
+        """A command that may be repeated: the API server beside it does not respond while etcd changes its members."""
+        for _ in range(TRIES - 1):
+            try:
+                return self.run(node, command)
+            except HostError as error:
+                self.progress(f"{error}; it is tried again")
+                time.sleep(PAUSE)
+        return self.run(node, command)
+
+    def _on_all(self, items: Sequence[T], work: Callable[[T], U]) -> list[U]:
+        if not items:
+            return []
+        with ThreadPoolExecutor(min(PARALLEL, len(items)), "server") as pool:
+            return list(pool.map(work, items))
+
+    def _do(self, phases: list[plan.Phase]) -> None:
+        for phase in phases:
+            self.progress(f"{phase.name}: {len(phase.steps)} {'step' if len(phase.steps) == 1 else 'steps'}")
+            if phase.in_turn:
+                for step in phase.steps:
+                    self._step(step)
+            else:
+                self._on_all(phase.steps, self._step)
+            self.changes += len(phase.steps)
+            if phase.name == "load balancing":
+                self._await_holder()
+
+    def _step(self, step: plan.Step) -> None:
+        started = time.monotonic()
+        match step:
+            case plan.Install(node):
+                self._install(node)
+            case plan.Configure(node, changed, start):
+                self._configure(node, changed, start)
+            case plan.Initialize(node):
+                self._initialize(node)
+            case plan.Apply(node):
+                self._apply(node)
+            case plan.Join(node):
+                self._join(node)
+            case plan.RemoveMember(node, member):
+                self._patiently(node, configuration.remove_member(member.id))
+            case plan.Drain(node, name):
+                self._drain(node, name)
+            case plan.DeleteNode(node, name):
+                delete = ("delete", "node", name, "--ignore-not-found")
+                self._patiently(node, _kubectl(node, "the removal of the node", *delete))
+        self.progress(f"{_subject(step)}: {type(step).__name__}: {time.monotonic() - started:.1f} s")
+
+    def _install(self, node: Node) -> None:
+        given = json.dumps(configuration.for_script(node, self.inventory.endpoint, self.parameters))
+        path = f"{units.FOLDER}/install"
+        self.run(node, files.replace(File(path, self.package.script, mode="0700")))
+        self.run(node, units.step("the package's script", "k8s-cr-install", (path,), given, INSTALL_WITHIN))
+        self.run(node, script("the mark of the installation", _MARK, INSTALLED, self._wanted.installed))
+
+    def _configure(self, node: Node, changed: Sequence[File], start: Sequence[str]) -> None:
+        for file in changed:
+            self.run(node, files.replace(file))
+        reload = [balancing.UNITS[file.path] for file in changed if balancing.UNITS[file.path] not in start]
+        for unit in start:
+            self.run(node, script(f"the start of {unit}", 'systemctl enable --quiet "$1"; systemctl restart "$1"', unit))
+        for unit in reload:
+            self.run(node, script(f"the reload of {unit}", 'systemctl reload "$1"', unit))
+
+    def _initialize(self, node: Node) -> None:
+        version = self.parameters.kubernetes_version or self.run(
+            node, Command("kubeadm version", ("kubeadm", "version", "--output=short"))
+        )
+        text = configuration.initial(node, self.inventory.endpoint, self.parameters, version.strip())
+        path = f"{units.FOLDER}/kubeadm.yaml"
+        self.run(node, files.replace(File(path, text, mode="0600")))
+        argv = ("kubeadm", "init", f"--config={path}")
+        self.run(node, units.step("kubeadm init", "k8s-cr-init", argv, within=KUBEADM_WITHIN))
+        self.__dict__.pop("_tickets", None)
+
+    def _apply(self, node: Node) -> None:
+        for manifest in self.package.manifests:
+            apply = ("apply", "--server-side", "--field-manager=k8s-cr-node-cluster", "--filename=-")
+            self._patiently(node, _kubectl(node, "the package's manifests", *apply, stdin=manifest))
+        self.run(node, script("the mark of the manifests", _MARK, APPLIED, self._wanted.applied))
+
+    def _join(self, node: Node) -> None:
+        token, digest, key = self._tickets
+        text = configuration.joining(node, self.inventory.endpoint, token, digest, key)
+        argv = ("kubeadm", "join", "--config=/dev/stdin")
+        self.run(node, units.step("kubeadm join", "k8s-cr-join", argv, text, KUBEADM_WITHIN, (token, key)))
+
+    @functools.cached_property
+    def _tickets(self) -> tuple[str, str, str]:
+        """A token, the digest of the cluster's CA, and the key of the masters' certificates: of this operation only."""
+        master = self._master()
+        create = ("kubeadm", f"--kubeconfig={KUBECONFIG}", "token", "create", *_LASTING)
+        printed = self._patiently(master, Command("kubeadm token", create))
+        upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs", f"--kubeconfig={KUBECONFIG}")
+        uploaded = self._patiently(master, Command("kubeadm upload-certs", upload, within=120))
+        join, key = _JOIN.search(printed.replace("\\\n", " ")), _CERTIFICATE_KEY.search(uploaded)
+        if join is None or key is None:
+            raise HostError(self.reach[master.name], "kubeadm prints no token, or no key of the certificates")
+        return join[1], join[2], key[0]
+
+    def _master(self) -> Node:
+        """The first master that is in the cluster."""
+        for node in self.inventory.masters:
+            if self._is_control_plane(node):
+                return node
+        raise DriverError("no master of the cluster responds")
+
+    def _is_control_plane(self, node: Node) -> bool:
+        try:
+            return looks.read_server(self.run(node, looks.of_server(node, ""))).is_control_plane
+        except Unreachable:
+            return False
+
+    def _drain(self, by: Node, name: str) -> None:
+        seconds = self.parameters.drain_timeout
+        options = ("--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={seconds}s")
+        try:
+            self.run(by, _kubectl(by, f"kubectl drain {name}", "drain", name, *options, within=seconds + 60))
+        except HostError as error:
+            raise DriverError(
+                f"{error}. The node {name} is still there, and gets no new Pods; `kubectl uncordon {name}` takes that back. "
+                "See the PodDisruptionBudgets, or set drain_timeout"
+            ) from None
+
+    def _await_holder(self) -> None:
+        """One master has the virtual IP; two may have it for a moment."""
+        self._until(lambda: self._holders(), lambda found: len(found) == 1, 30, "has the virtual IP; exactly one master has to")
+
+    def _holders(self) -> list[str]:
+        facts = Facts(
+            {
+                node.name: server
+                for node in self.inventory.masters
+                if (server := self._server(node, 0.0)) is not None
+            }
+        )
+        return plan.holders(self.inventory, facts)
+
+    def _verify(self) -> None:
+        """All nodes are Ready."""
+        names = {node.name for node in self.inventory.nodes}
+        master = self._master()
+
+        def missing() -> list[str]:
+            cluster = looks.read_cluster(self._patiently(master, looks.of_cluster(master, self.inventory.masters)))
+            return sorted(name for name in names if not cluster.ready.get(name))
+
+        self._until(missing, lambda found: not found, READY_WITHIN, "is not Ready")
+        self.progress(f"all {len(names)} nodes are Ready; {self.changes} changes, {self.hosts.connections} connections")
+
+    def _until(self, look: Callable[[], list[str]], is_right: Callable[[list[str]], bool], within: float, wrong: str) -> None:
+        end = time.monotonic() + within
+        while not is_right(found := look()):
+            if time.monotonic() > end:
+                raise DriverError(f"{', '.join(found) or 'no node'} {wrong}, within {within:.0f} s")
+            time.sleep(PAUSE)
+
+
+_LASTING = ("--ttl=30m", "--print-join-command")
+
+
+def _kubectl(by: Node, what: str, *argv: str, stdin: str = "", within: float = 120.0) -> Command:
+    """Of the API server beside it: the virtual IP may move meanwhile."""
+    server = f"--server=https://{by.address}:{balancing.API_SERVER_PORT}"
+    return Command(what, ("kubectl", f"--kubeconfig={KUBECONFIG}", server, *argv), stdin, within)
+
+
+def _subject(step: plan.Step) -> str:
+    match step:
+        case plan.RemoveMember(_, member):
+            return member.name
+        case plan.Drain(_, name) | plan.DeleteNode(_, name):
+            return name
+        case plan.Apply(node):
+            return node.name
+    return step.node.name
+
+
+def kubeconfig(run: Run) -> str:
+    """The administrator's, as the first master has it. It is kept nowhere."""
+    return run.run(run._master(), Command("the look at the kubeconfig", ("cat", KUBECONFIG)))
+

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The management driver of clusters on servers, called as Tacker calls it, where no server is to be reached."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from k8s_cr_driver.lcm import hook
+from k8s_cr_driver.package import scripts
+
+GROUP = {"vdu_id": "masterNode", "ssh_cp_name": "masterNode_CP1", "username": "ubuntu", "password": "secret-word"}
+PARAMETERS = {
+    "vim_name": "blue",
+    "master_node": {**GROUP, "cluster_cp_name": "vip_CP"},
+    "worker_node": {**GROUP, "vdu_id": "workerNode"},
+}
+VIMS = {"vim1": {"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"}, "blue": {"vimType": "ETSINFV.KUBERNETES.V_1"}}
+MGMT = Path(__file__).parents[2] / "mgmt" / "ha_masters"
+
+
+def call(
+    operation: str, parameters: Any = None, metadata: dict[str, Any] | None = None, removes: tuple[str, ...] = ()
+) -> tuple[dict[str, Any], str]:
+    params = {} if parameters is None else {"k8s_cluster_installation_param": parameters}
+    removed = [{"type": "COMPUTE", "resource": {"resourceId": one}} for one in removes]
+    given = {
+        "operation": operation,
+        "request": {"additionalParams": params},
+        "vnf_instance": {"id": "4a1f", "vimConnectionInfo": dict(VIMS), "metadata": metadata or {}},
+        "grant_request": {"removeResources": removed},
+        "user_script_err_handling_data": {},
+        "tmp_csar_dir": "/package",
+    }
+    return hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
+
+
+def test_mistakes_fail_the_operation_before_anything_is_touched() -> None:
+    _, failure = call("instantiate_end", {"master_node": {}, "worker_node": GROUP})
+    first = "additionalParams.k8s_cluster_installation_param.master_node.ssh_cp_name: is missing"
+    assert failure.startswith(f"ha_masters: {first}; ")
+    assert failure.endswith("it is the VDU of these servers")
+
+
+@pytest.mark.parametrize(
+    ("operation", "options"),
+    [
+        ("terminate_start", {"removes": ("m0", "w0")}),
+        ("instantiate_rollback_end", {}),
+        ("heal_start", {"removes": ("m0", "w0")}),
+    ],
+    ids=["terminate", "rollback of instantiate", "heal of the whole instance"],
+)
+def test_a_cluster_that_goes_is_no_vim_any_more(operation: str, options: dict[str, Any]) -> None:
+    returned, failure = call(operation, PARAMETERS, **options)
+    assert failure == ""
+    assert list(returned["vnf_instance"]["vimConnectionInfo"]) == ["vim1"]
+
+
+def test_the_parameters_are_kept_without_secrets_until_the_end() -> None:
+    returned, _ = call("terminate_start", PARAMETERS)
+    kept = returned["vnf_instance"]["metadata"]["node_cluster"]
+    assert kept["parameters"]["master_node"]["cluster_cp_name"] == "vip_CP"
+    assert returned["user_script_err_handling_data"]["node_cluster"] == kept
+    assert "secret-word" not in str(returned)
+    returned, failure = call("terminate_end", metadata={"node_cluster": kept})
+    assert failure == ""
+    assert returned["vnf_instance"]["metadata"] == {}
+
+
+@pytest.mark.parametrize(
+    ("operation", "removes"), [("scale_start", ()), ("scale_end", ("w0",)), ("heal_start", ()), ("modify_info_end", ())]
+)
+def test_an_operation_that_changes_no_node_touches_nothing(operation: str, removes: tuple[str, ...]) -> None:
+    returned, failure = call(operation, PARAMETERS, removes=removes)
+    assert failure == ""
+    assert returned["vnf_instance"]["vimConnectionInfo"] == VIMS
+
+
+def test_without_an_openstack_vim_there_are_no_servers() -> None:
+    given = {
+        "operation": "heal_end",
+        "request": {"additionalParams": {"k8s_cluster_installation_param": PARAMETERS}},
+        "vnf_instance": {"id": "4a1f", "vimConnectionInfo": {}},
+        "user_script_err_handling_data": {},
+    }
+    _, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
+    assert failure == "ha_masters: the VNF instance has no VIM of an OpenStack project"
+
+
+def test_the_script_that_stands_in_mgmt_is_the_one_that_is_added() -> None:
+    assert (MGMT / "ha_masters.py").read_text() == scripts.text("ha_masters")
+
+
+def test_the_sample_names_the_operations_as_the_readme_does() -> None:
+    fragment = yaml.safe_load((MGMT / "README.md").read_text().split("```yaml\n")[1].split("```")[0])
+    sample = MGMT.parents[1] / "sample_packages" / "ha_masters" / "Definitions" / "ha_masters.yaml"
+    content = yaml.safe_load(sample.read_text())
+    named = fragment["topology_template"]["node_templates"]["VNF"]["interfaces"]["Vnflcm"]
+    assert content["topology_template"]["node_templates"]["VNF"]["interfaces"]["Vnflcm"].keys() == named.keys()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes of an instance: from Tacker's record and the cloud's lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from k8s_cr_driver.cloud import access, stack
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.node_clusters import inventory, parameters
+from k8s_cr_driver.node_clusters.inventory import Endpoint, Inventory
+from tests.cloud import openstack, stacks
+from tests.cloud.openstack import OpenStack
+
+GIVEN = {
+    "master_node": {"vdu_id": "masterNode", "ssh_cp_name": "masterNode_fip", "username": "u", "cluster_cp_name": "vip_CP"},
+    "worker_node": {"vdu_id": "workerNode", "ssh_cp_name": "workerNode_CP1", "username": "u"},
+}
+
+
+@pytest.fixture
+def cloud() -> Iterator[OpenStack]:
+    with openstack.serving() as one:
+        yield one
+
+
+def read(cloud: OpenStack, pairs: str = stacks.VIP, masters: int = 3) -> Inventory:
+    stacks.fill(cloud, pairs)
+    vim = cloud.vim()
+    opened = access.of_vim(vim["interfaceInfo"], vim["accessInfo"], verify=False)
+    instance = stacks.instance(masters)
+    found = stack.read(opened, *inventory.stack_of(instance))
+    return inventory.read(instance, parameters.read(GIVEN, {}, stacks.INSTANCE), found)
+
+
+def test_nodes_in_the_order_of_their_numbers_with_both_addresses(cloud: OpenStack) -> None:
+    found = read(cloud)
+    assert [(node.name, node.ssh, node.address) for node in found.nodes] == [
+        ("masternode-0m000000", "198.51.100.0", "10.0.0.10"),
+        ("masternode-1m000000", "198.51.100.1", "10.0.0.11"),
+        ("masternode-2m000000", "198.51.100.2", "10.0.0.12"),
+        ("workernode-0w000000", "10.0.1.10", "10.0.1.10"),
+    ]
+    assert found.endpoint == Endpoint(stacks.VIP, stacks.VIP_FLOATING, 16443)
+
+
+@pytest.mark.parametrize("masters", [1, 2])
+def test_too_few_masters_or_an_even_number_are_refused(cloud: OpenStack, masters: int) -> None:
+    with pytest.raises(InvalidPackage, match=f"VDU masterNode: has {masters} masters; etcd needs an odd number"):
+        read(cloud, masters=masters)
+
+
+def test_a_master_that_may_not_have_the_virtual_ip_is_refused_before_anything_is_touched(cloud: OpenStack) -> None:
+    wrong = re.escape(", ".join(stacks.server("masterNode", number) for number in range(3)))
+    with pytest.raises(InvalidPackage, match=f"the servers {wrong} may not send from the virtual IP 10.0.0.100: add it to"):
+        read(cloud, pairs="10.0.0.101")
+
+
+def test_an_instance_without_a_stack_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="no stack of Heat"):
+        inventory.stack_of({"id": "1", "instantiatedVnfInfo": {}})
+
+
+def test_the_servers_that_an_operation_removes() -> None:
+    removed = [
+        {"type": "COMPUTE", "resource": {"resourceId": "s1"}},
+        {"type": "LINKPORT", "resource": {"resourceId": "p1"}},
+    ]
+    assert inventory.leaving({"removeResources": removed}) == ["s1"]
+    assert inventory.leaving({}) == []

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of a cluster: the request bodies of the specifications, and every mistake at once."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.node_clusters import parameters
+
+GROUP = {"vdu_id": "masterNode", "ssh_cp_name": "masterNode_CP1", "username": "ubuntu", "password": "secret-word"}
+GIVEN: dict[str, Any] = {
+    "script_path": "Scripts/install.sh",
+    "master_node": {**GROUP, "cluster_cp_name": "vip_CP"},
+    "worker_node": {**GROUP, "vdu_id": "workerNode"},
+}
+
+
+def read(given: Any, kept: dict[str, Any] | None = None) -> parameters.Parameters:
+    return parameters.read(given, kept or {}, "4a1f")
+
+
+def with_change(path: str, value: Any) -> dict[str, Any]:
+    """GIVEN with another value at `path`; None removes it."""
+    changed = copy.deepcopy(GIVEN)
+    *above, last = path.split(".")
+    owner = changed
+    for step in above:
+        owner = owner.setdefault(step, {})
+    if value is None:
+        owner.pop(last, None)
+    else:
+        owner[last] = value
+    return changed
+
+
+def test_what_is_not_given_has_the_defaults_of_the_specifications() -> None:
+    found = read(GIVEN)
+    assert found.vim_name == "kubernetes_vim_4a1f"
+    assert (found.pod_cidr, found.cluster_cidr) == ("192.168.0.0/16", "10.96.0.0/12")
+    assert found.masters.nic_cp_name == "masterNode_CP1"
+    assert found.drain_timeout == 300
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "attribute", "expected"),
+    [
+        ("master_node.pod_cidr", "192.168.3.0/16", "pod_cidr", "192.168.0.0/16"),
+        ("script_path", "", "script_path", ""),
+    ],
+)
+def test_values_in_the_request_bodies_of_the_specifications_are_taken(
+    path: str, value: str, attribute: str, expected: str
+) -> None:
+    assert getattr(read(with_change(path, value)), attribute) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        ("script_path", "/etc/passwd", ".script_path: must be a path in the package"),
+        ("script_path", "../../etc/passwd", ".script_path: must be a path in the package"),
+        ("manifests", "one.yaml", ".manifests: must be a list of paths in the package"),
+        ("master_node.cluster_cp_name", None, ".master_node.cluster_cp_name: is missing"),
+        ("master_node.pod_cidr", "10.0.0.0", ".master_node.pod_cidr: must be a network"),
+        ("master_node.username", "root; reboot", ".master_node.username: must be the name of a user"),
+        ("master_node.vdu_id", None, ".master_node.vdu_id: is missing"),
+        ("worker_node", "all", ".worker_node: must be a mapping, not text"),
+        ("worker_node.ssh_cp_nam", "x", ".worker_node.ssh_cp_nam: is not a parameter; is it ssh_cp_name?"),
+        ("vim_nam", "x", ".vim_nam: is not a parameter; is it vim_name?"),
+        ("kubernetes_version", "latest", ".kubernetes_version: must be a version"),
+        ("api_port", 0, ".api_port: must be an integer from 1 to 65535"),
+        ("drain_timeout", True, ".drain_timeout: must be an integer"),
+        ("proxy", {"ftp_proxy": "x"}, ".proxy.ftp_proxy: is not a parameter"),
+    ],
+)
+def test_a_mistake_is_reported_with_its_place_and_without_secrets(path: str, value: Any, problem: str) -> None:
+    with pytest.raises(InvalidRequest) as failure:
+        read(with_change(path, value))
+    assert f"additionalParams.k8s_cluster_installation_param{problem}" in str(failure.value)
+    assert "secret-word" not in str(failure.value)
+
+
+def test_all_mistakes_are_reported_at_once() -> None:
+    with pytest.raises(InvalidRequest) as failure:
+        read({"master_node": {}, "worker_node": {}, "api_port": "x"})
+    assert len(str(failure.value).splitlines()) == 8
+
+
+def test_a_later_request_repeats_nothing_but_its_secrets() -> None:
+    kept = parameters.merged(GIVEN, {})
+    assert "secret-word" not in str(kept)
+    later = read({"worker_node": {"password": "another"}}, kept)
+    assert (later.workers.password, later.workers.username, later.masters.password) == ("another", "ubuntu", "")
+    assert later.cluster_cp_name == "vip_CP"

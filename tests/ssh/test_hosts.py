@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands and files over a real SSH connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from k8s_cr_driver.errors import NotPermitted
+from k8s_cr_driver.ssh import files
+from k8s_cr_driver.ssh.command import Command, script
+from k8s_cr_driver.ssh.files import File
+from k8s_cr_driver.ssh.host import CommandFailed, HostError, NotTrusted, Unreachable
+from k8s_cr_driver.ssh.hosts import Hosts
+
+from .server import Server, another_key, serving
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving() as one:
+        yield one
+
+
+@pytest.fixture
+def hosts() -> Iterator[Hosts]:
+    with Hosts(lambda _: None) as one:
+        yield one
+
+
+def test_a_command_gets_its_arguments_and_input_as_they_are(server: Server, hosts: Hosts) -> None:
+    nasty = """a b'; echo "$HOME" `id` \\ $(reboot)"""
+    command = script("a look", 'printf "%s|" "$1"; cat', nasty, stdin="ü\nsecond")
+    assert hosts.run(server.host(), command) == f"{nasty}|ü\nsecond"
+
+
+def test_a_command_may_end_before_it_has_read_its_input(server: Server, hosts: Hosts) -> None:
+    for _ in range(20):
+        assert hosts.run(server.host(), Command("a look", ("echo", "done"), stdin="x" * 100_000)) == "done\n"
+
+
+def test_commands_share_one_connection(server: Server, hosts: Hosts) -> None:
+    before, host = server.logins, server.host()
+    for _ in range(3):
+        hosts.run(host, Command("a look", ("true",)))
+    assert (hosts.connections, server.logins - before) == (1, 1)
+
+
+def test_a_failure_names_the_node_the_step_and_the_last_lines_without_secrets(server: Server, hosts: Hosts) -> None:
+    text = 'i=0; while [ $i -lt 20 ]; do echo "line $i"; i=$((i + 1)); done; echo "token is $1" >&2; exit 3'
+    with pytest.raises(CommandFailed) as failure:
+        hosts.run(server.host(), script("kubeadm join", text, "abcdef.0123", secrets=("abcdef.0123",)))
+    said = str(failure.value)
+    assert said.startswith("node-1 (127.0.0.1): kubeadm join ended with status 3:")
+    assert "line 19" in said
+    assert "line 1 " not in said
+    assert "abcdef.0123" not in said
+
+
+def test_a_command_that_hangs_ends_at_its_deadline(server: Server, hosts: Hosts) -> None:
+    with pytest.raises(CommandFailed, match="did not end before its deadline"):
+        hosts.run(server.host(), Command("a drain", ("sleep", "600"), within=0.3))
+
+
+def test_a_command_that_floods_is_ended(server: Server, hosts: Hosts) -> None:
+    with pytest.raises(HostError, match="printed more than 4 MiB and was ended"):
+        hosts.run(server.host(), Command("the script", ("yes",)))
+
+
+def test_a_changed_host_key_is_refused_with_what_to_do(server: Server, hosts: Hosts) -> None:
+    with pytest.raises(NotTrusted, match=r"none of those it may have. If the server was replaced outside of Tacker, heal"):
+        hosts.run(server.host(trusted=(another_key(),)), Command("a look", ("true",)))
+
+
+def test_a_host_without_a_known_key_is_refused(server: Server, hosts: Hosts) -> None:
+    with pytest.raises(NotTrusted):
+        hosts.run(server.host(trusted=()), Command("a look", ("true",)))
+
+
+def test_a_key_comes_before_a_password_and_either_is_enough(server: Server, hosts: Hosts) -> None:
+    for host in (server.host(password="wrong"), server.host(private_key="", password="right")):
+        assert hosts.run(host, Command("a look", ("echo", "in"))) == "in\n"
+
+
+def test_a_wrong_user_or_password_is_no_passing_failure(server: Server, hosts: Hosts) -> None:
+    with pytest.raises(HostError, match="refuses the login of admin: check the user, and the key or password") as failure:
+        hosts.run(server.host(private_key="", password="guessed"), Command("a look", ("true",)))
+    assert not isinstance(failure.value, Unreachable)
+    assert "guessed" not in str(failure.value)
+
+
+def test_no_server_is_a_passing_failure(server: Server, hosts: Hosts) -> None:
+    with pytest.raises(Unreachable, match="no connection to port 1"):
+        hosts.run(server.host(port=1), Command("a look", ("true",)))
+
+
+def test_an_address_that_is_not_permitted_is_not_connected_to(server: Server) -> None:
+    def judge(address: str) -> None:
+        raise NotPermitted(f"{address}: not allowed")
+
+    before = server.logins
+    with Hosts(judge) as hosts, pytest.raises(NotPermitted):
+        hosts.run(server.host(), Command("a look", ("true",)))
+    assert server.logins == before
+
+
+def test_a_file_is_replaced_whole_and_stays_when_its_check_fails(server: Server, hosts: Hosts, tmp_path: Path) -> None:
+    path = tmp_path / "etc" / "haproxy.cfg"
+    right = File(str(path), "right\n", mode="0640", check=("grep", "--quiet", "right"))
+    hosts.run(server.host(), files.replace(right))
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("right\n", 0o640)
+    with pytest.raises(CommandFailed, match=r"the new .*haproxy\.cfg ended with status 1"):
+        hosts.run(server.host(), files.replace(File(str(path), "wrong\n", check=("grep", "--quiet", "right"))))
+    assert path.read_text() == "right\n"
+    assert [one.name for one in path.parent.iterdir()] == ["haproxy.cfg"]
+    found = files.read_digests(hosts.run(server.host(), files.digests([str(path), str(tmp_path / "missing")])))
+    assert found == {str(path): right.digest}
