@@ -52,9 +52,10 @@ class Client:
         read_timeout: float = 60.0,
         adopted: bool = False,
         live: Any = None,
+        arrived: Callable[[bytes], object] | None = None,
         received: Callable[[int], None] | None = None,
     ) -> Any:
-        del adopted, live, received
+        del adopted, live, arrived, received
         sent = Sent(method, path, dict(query), body, content_type.partition(";")[0], accept)
         return self._send(sent, read_timeout)
 
