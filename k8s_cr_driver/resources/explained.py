@@ -46,6 +46,10 @@ def verdict(obj: CustomResource, live: Object, of_kind: Rules | None = None) -> 
 def _asked(rules: Rules, live: Object) -> list[Asked]:
     if rules.stored:
         return [Asked(rules.source, "ready: stored", "met")]
+    if rules.script:
+        judged = rules.script(live)
+        said = f"{judged.state.value}: {judged.message}".rstrip(": ") if judged else "nothing"
+        return [Asked(rules.source, "script", said)]
     named = {"suspended": rules.suspended, "in progress": rules.in_progress, "failed": rules.failed, "ready": rules.ready}
     found = []
     for purpose, rule in named.items():

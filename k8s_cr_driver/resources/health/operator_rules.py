@@ -7,6 +7,7 @@ objects in another way than the operator wants: `use` raises.
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 from pathlib import Path
 
@@ -16,8 +17,10 @@ from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.objects import rule_files
 from k8s_cr_driver.objects.cel_syntax import ExpressionError
 from k8s_cr_driver.objects.keys import GroupKind
+from k8s_cr_driver.resources.health import lua_rules
 from k8s_cr_driver.resources.health.rules import Rules, of_texts
 
+_SCRIPT = "health.lua"
 _MOST_FILES = 1000
 _LARGEST = 1024 * 1024
 _rules: dict[GroupKind, Rules] = {}
@@ -38,7 +41,43 @@ def use_once(folder: str) -> None:
 
 def of(kind: GroupKind) -> Rules | None:
     """The operator's rules for a kind; None if there are none."""
-    return _rules.get(kind) if _rules else None
+    if not _rules or kind in _rules:
+        return _rules.get(kind)
+    return next((rules for known, rules in _rules.items() if _is_of(known, kind)), None)
+
+
+def _is_of(pattern: GroupKind, kind: GroupKind) -> bool:
+    """Whether a folder's name with `_` in place of any text stands for a kind: `_.crossplane.io` and `_`."""
+    if "_" not in pattern.group + pattern.kind:
+        return False
+    pairs = ((pattern.group, kind.group), (pattern.kind, kind.kind))
+    return all(fnmatch.fnmatchcase(name, one.replace("_", "*")) for one, name in pairs)
+
+
+def _scripts(folder: Path) -> dict[GroupKind, Rules]:
+    """The rules of GROUP/KIND/health.lua; of a built-in kind without a group also KIND/health.lua."""
+    paths = sorted([*folder.glob(f"*/*/{_SCRIPT}"), *folder.glob(f"*/{_SCRIPT}")])
+    if len(paths) > _MOST_FILES:
+        raise InvalidRequest(f"{folder}: has {len(paths):,} scripts, {_MOST_FILES:,} are allowed")
+    if paths and not lua_rules.IS_AVAILABLE:
+        raise InvalidRequest(f"{paths[0]}: is a script in Lua; install k8s-cr-driver[lua], or remove it")
+    return {_kind_of(folder, path): _of_script(path, path.relative_to(folder).as_posix()) for path in paths}
+
+
+def _kind_of(folder: Path, path: Path) -> GroupKind:
+    *group, kind = path.relative_to(folder).parent.parts
+    return GroupKind(group[0] if group else "", kind)
+
+
+def _of_script(path: Path, name: str) -> Rules:
+    if path.stat().st_size > _LARGEST:
+        raise InvalidRequest(f"{path}: is larger than {_LARGEST // 1024**2} MiB")
+    try:
+        source = path.read_text()
+        lua_rules.check(source, name)
+    except (lua_rules.LuaError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"{path}: is no script in Lua: {error}") from None
+    return Rules(f"operator's script {name}", script=lua_rules.script(source, name))
 
 
 def read(folder: Path) -> dict[GroupKind, Rules]:
@@ -47,10 +86,10 @@ def read(folder: Path) -> dict[GroupKind, Rules]:
         return _of_file(folder)
     if not folder.is_dir():
         raise InvalidRequest(f"{folder}: is no folder; name one with files of rules")
+    found = _scripts(folder)
     files = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml") and path.is_file())
     if len(files) > _MOST_FILES:
         raise InvalidRequest(f"{folder}: has {len(files):,} files, {_MOST_FILES:,} are allowed")
-    found: dict[GroupKind, Rules] = {}
     for path in files:
         for kind, rules in _of_file(path).items():
             if kind in found:

@@ -45,6 +45,8 @@ class Rules:
     in_progress: Rule | None = None
     failed: Rule | None = None
     suspended: Rule | None = None
+    script: Callable[[Mapping[str, Any]], Health | None] | None = None
+    """Judges in place of the other rules; None if it says nothing."""
     stored: bool = False
     ignore_generation: bool = False
 
@@ -54,6 +56,9 @@ class Rules:
             return replace(ready("Stored", "no more is asked for than that it is stored"), source=self.source)
         if not self.ignore_generation and live.get("status") and (old := behind(live, old_status)):
             return replace(old, source=self.source)
+        if self.script:
+            judged = self.script(live)
+            return replace(judged, source=self.source) if judged else otherwise()
         for asked, say in (
             (self.suspended, suspended),
             (self.in_progress, waiting),

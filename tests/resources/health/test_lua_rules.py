@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scripts of an operator judge objects in Lua, and reach nothing but the object."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.resources import explained
+from k8s_cr_driver.resources.health import Health, State, lua_rules, operator_rules
+from k8s_cr_driver.resources.registry import resource_for
+from tests.resources.health.objects import Json, condition, custom
+
+pytestmark = pytest.mark.skipif(not lua_rules.IS_AVAILABLE, reason="lupa is an optional extra")
+BY_CONDITION = """
+hs = {}
+if obj.status ~= nil and obj.status.conditions ~= nil then
+  for i, condition in ipairs(obj.status.conditions) do
+    if condition.type == "Odd" then
+      hs.status = condition.status == "True" and "Healthy" or "Degraded"
+      hs.message = condition.message
+      return hs
+    end
+  end
+end
+hs.status = "Progressing"
+hs.message = "Waiting for " .. #obj.metadata.name
+return hs
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_rules_of_operators() -> Iterator[None]:
+    yield
+    operator_rules.use("")
+
+
+def use(folder: Path, source: str, path: str = "example.com/Widget") -> None:
+    (folder / path).mkdir(parents=True, exist_ok=True)
+    (folder / path / "health.lua").write_text(source)
+    operator_rules.use(folder)
+
+
+def judged(status: Json | None = None, **metadata: object) -> Health:
+    live = custom(status, **metadata)
+    return resource_for(live).health(live)
+
+
+def test_script_of_a_kind_decides(tmp_path: Path) -> None:
+    use(tmp_path, BY_CONDITION)
+    good, bad = ({"conditions": [condition("Odd", status, "", "said")]} for status in ("True", "False"))
+    assert [(one.state, one.trouble) for one in map(judged, (good, bad, None))] == [
+        (State.READY, False),
+        (State.WAITING, True),
+        (State.WAITING, False),
+    ]
+    assert judged(good).source == "operator's script example.com/Widget/health.lua"
+    assert judged(bad).message == "said"
+    live = custom(good)
+    assert [one.rule for one in explained.verdict(resource_for(live), live).asked] == ["script", "the status"]
+
+
+def test_script_says_nothing_of_an_older_spec(tmp_path: Path) -> None:
+    use(tmp_path, 'return {status = "Healthy"}')
+    assert judged({"observedGeneration": 1, "x": 1}, generation=2).state is State.WAITING
+    assert judged({"observedGeneration": 2, "x": 1}, generation=2).state is State.READY
+
+
+@pytest.mark.parametrize("returned", ["nil", "{}", "5", '{status = "Odd"}', "{status = obj}"])
+def test_script_without_a_status_leaves_the_object_to_the_rules_of_its_kind(tmp_path: Path, returned: str) -> None:
+    use(tmp_path, f"return {returned}")
+    assert judged({"phase": "Ready"}).state is State.READY
+    assert judged({"phase": "Broken"}).state is State.WAITING
+
+
+@pytest.mark.parametrize(("path", "fits"), [("_.com/_", True), ("example.com/_", True), ("_.org/_", False), ("Widget", False)])
+def test_folder_with_a_wildcard(tmp_path: Path, path: str, fits: bool) -> None:
+    use(tmp_path, 'return {status = "Suspended"}', path)
+    assert (judged({"x": 1}).state is State.SUSPENDED) == fits
+
+
+HOSTILE = [
+    'return {status = io.open("/etc/passwd")}',
+    'return os.execute("id")',
+    'return load("return 1")()',
+    'return require("os")',
+    'return dofile("/etc/passwd")',
+    "return debug.getregistry()",
+    "return setmetatable({}, {})",
+    "return pcall(error)",
+    "return python.eval('1')",
+    "return getmetatable('').__index",
+    "return ('').dump(print)",
+    "while true do end",
+    "local t = {} while true do t[#t + 1] = ('x'):rep(60000) .. #t end",
+    "local s = '' for i = 1, 1e9 do s = s .. i .. s end",
+    "for i = 1, 1e9 do local a = ('a'):rep(60000) end",
+    "return {status = ('a'):rep(1e9)}",
+    "return {status = ('a'):rep(3000):match(('a-'):rep(20) .. 'b')}",
+    "return {status = ('a'):rep(65000):find('a-a-b')}",
+    "for i = 1, 1e9 do ('a'):rep(200):find('a-a-b') end",
+    "local t = {} for i = 1, 1e5 do t[i] = i end for i = 1, 1e5 do table.insert(t, 1, 0) end",
+    "return {status = table.unpack({}, 1, 1e7)}",
+    "return {status = 'Healthy', message = string.char(255)}",
+    "local function f() return f() + 1 end return f()",
+]
+
+
+@pytest.mark.parametrize("source", HOSTILE)
+def test_hostile_script_ends_soon_and_reaches_nothing(tmp_path: Path, source: str) -> None:
+    use(tmp_path, source)
+    started = time.thread_time()
+    health = judged({"phase": "Ready"})
+    assert time.thread_time() - started < 0.5
+    assert (health.state, health.reason, health.trouble) == (State.WAITING, "ScriptFailed", True)
+    use(tmp_path, 'return {status = "Healthy"}')
+    assert judged({"x": 1}).state is State.READY
+
+
+def test_script_that_is_no_lua_is_refused_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match=r"Widget/health.lua: is no script in Lua: example.com/Widget/health.lua:2:"):
+        use(tmp_path, "x = 1\nx = = 2")
+
+
+def test_script_without_the_extra_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lua_rules, "IS_AVAILABLE", False)
+    with pytest.raises(InvalidRequest, match=r"install k8s-cr-driver\[lua\]"):
+        use(tmp_path, "return nil")
