@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from k8s_cr_driver.engine.adoptions import Adoptions
 from k8s_cr_driver.engine.crd_reads import CrdReads
+from k8s_cr_driver.engine.diagnosis import Seen, warning_since
 from k8s_cr_driver.engine.ends import Ends, goes_after_its_end, has_ended_well
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.last_look import LastLook
@@ -32,8 +33,8 @@ from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, Object
 from k8s_cr_driver.ownership.write import LeftToOthers, NotAdopted, write
 from k8s_cr_driver.ownership.write_errors import Immutable, missing, with_policy_remedy
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.resources.health.freshness import ACCEPTED
-from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC
+from k8s_cr_driver.resources.health.freshness import ACCEPTED, last_written
+from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC, waiting
 
 FAILURE_GRACE = 30.0
 """Seconds for which an object must stay failed before the run gives up: many failures are transient."""
@@ -277,7 +278,12 @@ class Applier:
     def _assess(self, node: Desired, live: Object) -> None:
         if node.replaces(live):
             return  # it is about to be deleted, ready or not
-        node.judge(self._last_look.health(node, live))
+        health = self._last_look.health(node, live)
+        if health.reason != STATUS_OLDER_THAN_SPEC:
+            node.warning = ""
+        elif node.warning:
+            health = waiting(health.reason, f"{node.warning}; {health.message}", trouble=True)
+        node.judge(health)
         self._operation.progress(node.key, node.health.state.value, node.health.message)
         if node.health.reason in CRD_DECIDES and node.obj.crd is None:
             self._crds.ask(node)
@@ -293,7 +299,8 @@ class Applier:
         self._ends.forget_failed(node, live)
         if goes_after_its_end(node, live):
             self._ends.note(node)
-        if node.health.reason == STATUS_OLDER_THAN_SPEC:
+        if node.health.reason == STATUS_OLDER_THAN_SPEC and node.aging != version(live):
+            node.aging = version(live)
             self._loop.after(SILENCE, functools.partial(self._accept_old_status, node, version(live)))
         if node.failed_at is not None:
             self._loop.after(FAILURE_GRACE, functools.partial(self._give_up, node, node.failed_at))
@@ -313,11 +320,28 @@ class Applier:
     def _accept_old_status(self, node: Desired, seen: str) -> None:
         """A controller whose status does not change for our change writes nothing, so there is no sign that it has seen it.
 
-        What the status says decides then.
+        What the status says decides then, unless the controller has said since by Warning events that it cannot do it.
         """
-        if node.live is not None and version(node.live) == seen and node.health.reason == STATUS_OLDER_THAN_SPEC:
+        if not self._awaits_age(node, seen):
+            node.aging = "" if node.aging == seen else node.aging
+        elif node.live is not None:
+            since = last_written(node.live, self._context.manager)
+            request = functools.partial(warning_since, self._context.client, Seen.of(node), since) if since else str
+            again = functools.partial(self._accept_old_status, node, seen)
+            self._loop.send(request, functools.partial(self._heard, node, seen), lambda _: self._loop.after(SILENCE, again))
+
+    def _heard(self, node: Desired, seen: str, warning: str) -> None:
+        node.aging = "" if node.aging == seen else node.aging
+        if node.live is None or not self._awaits_age(node, seen):
+            return
+        node.warning = warning
+        if not warning:
             node.obj.old_status, node.accepted = ACCEPTED, seen
-            self._assess(node, node.live)
+        self._assess(node, node.live)
+
+    def _awaits_age(self, node: Desired, seen: str) -> bool:
+        """Whether nobody has written the object since it was `seen` with a status that is older than its spec."""
+        return node.live is not None and version(node.live) == seen and node.health.reason == STATUS_OLDER_THAN_SPEC
 
     def _mark_unready(self, node: Desired) -> None:
         self.unready[node.key] = None

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field, replace
 from k8s_cr_driver.engine.clouds import Clouds
 from k8s_cr_driver.engine.nodes import Desired, ToDelete, reported
 from k8s_cr_driver.engine.not_ready import Report
-from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.errors import DriverError, passes
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.sent_values import SentValues
-from k8s_cr_driver.objects.fields import text, uid_of
+from k8s_cr_driver.objects.fields import entries, text, uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, controlled_by, key_of
 from k8s_cr_driver.ownership.owners import named, references
 from k8s_cr_driver.resources.base import Children, CustomResource
@@ -44,6 +44,7 @@ WIDTH = 3
 
 _BADNESS = {state.value: rank for rank, state in enumerate(State)}
 _BLOCKED = "Blocked"
+_SECONDS = len("2026-01-01T00:00:00")
 
 _Rank = tuple[int, bool, bool, bool, int]
 
@@ -107,6 +108,26 @@ def reports(client: Client, clouds: Clouds, sent: SentValues, seen: Iterable[See
         replace(tree.report, events=_warnings(client.connection, tree, sent)) if place < WITH_EVENTS else tree.report
         for place, tree in enumerate(ordered)
     ]
+
+
+def warning_since(client: Client, seen: Seen, since: str) -> str:
+    """
+    The newest Warning event about an object, or what is below it and not ready, that is not older than `since`; "" if none.
+
+    A later event of another type by the same component, about the same object, takes it back: it has succeeded since. Empty
+    also if RBAC forbids to read events; raises DriverError if a later request may succeed.
+    """
+    trees = _Search(client, Clouds(client), SentValues([]), [seen]).trees()
+    lives = [tree.live for tree in itertools.chain.from_iterable(tree.deepest_first() for tree in trees) if tree.live]
+    found: list[tuple[str, str]] = []
+    for live in [*lives[:-1][: WITH_EVENTS - 1], *lives[-1:]]:  # the object itself is the last one
+        key, last = key_of(live), dict[str, Object]()
+        for event in sorted(_events(client.connection, live), key=lambda one: (_time(one), one.get("type") == "Warning")):
+            last[text(event, "source", "component") or text(event, "reportingComponent")] = event
+        warnings = (one for one in last.values() if one.get("type") == "Warning" and _time(one) >= since[:_SECONDS])
+        below = "" if live is seen.live else f"{key}: "
+        found += [(_time(one), f"{below}{one.get('reason')}: {one.get('message')}") for one in warnings]
+    return max(found, default=("", ""))[1]
 
 
 class _Search:
@@ -220,18 +241,32 @@ class _Descent:
 
 
 def _warnings(connection: Connection, tree: _Tree, sent: SentValues) -> tuple[str, ...]:
-    uid = text(tree.live, "metadata", "uid")
-    if not uid:
-        return ()
-    namespace = tree.report.key.namespace or "default"
-    query = [("fieldSelector", f"involvedObject.uid={uid},type=Warning"), ("limit", "50")]
     try:
-        items = connection.request(
-            "GET", f"/api/v1/namespaces/{namespace}/events", query=query, read_timeout=5
-        ).get("items") or []
+        items = _events(connection, tree.live or {}, ",type=Warning")
     except DriverError:
-        return ()  # a report without events is still useful; RBAC may forbid them
-    items.sort(key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""), reverse=True)
+        return ()  # a report without events is still useful
+    items.sort(key=_time, reverse=True)
     shown = (f"{event.get('reason')}: {event.get('message')}" for event in items[:EVENTS])
     own = SentValues([tree.live] if tree.live else [])
     return tuple(own.removed_from(sent.removed_from(event))[:300] for event in shown)
+
+
+def _events(connection: Connection, live: Object, selector: str = "") -> list[Object]:
+    """The events about an object, as far as RBAC does not forbid to read them."""
+    uid = text(live, "metadata", "uid")
+    if not uid:
+        return []
+    path = f"/api/v1/namespaces/{key_of(live).namespace or 'default'}/events"
+    query = [("fieldSelector", f"involvedObject.uid={uid}{selector}"), ("limit", "50")]
+    try:
+        return entries(connection.request("GET", path, query=query, read_timeout=5), "items")
+    except DriverError as error:
+        if passes(error):
+            raise
+        return []
+
+
+def _time(event: Object) -> str:
+    """When it was last seen, to the second: times with and without fractions do not compare."""
+    times = (text(event, *path) for path in (("lastTimestamp",), ("series", "lastObservedTime"), ("eventTime",)))
+    return max(time[:_SECONDS] for time in times)

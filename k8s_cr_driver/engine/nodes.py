@@ -78,6 +78,10 @@ class Desired(Node):
     """resourceVersion of our last write: events of earlier versions are outdated."""
     accepted: str = ""
     """resourceVersion of the object whose status counts as current, though it may be older than the spec."""
+    aging: str = ""
+    """resourceVersion of the object whose status is waited for to be old enough."""
+    warning: str = ""
+    """A Warning event since our last write about the object or what is below it, while its status is older than that."""
     awaits_old_status: bool = False
     """Our last write has changed the spec, and the status of then is not known yet in the version that is watched."""
     finished: bool = False

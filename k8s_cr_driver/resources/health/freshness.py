@@ -70,6 +70,13 @@ def is_observed(live: dict[str, Any]) -> bool:
     return bool(_observed(live)) or _observed_by_conditions(live)
 
 
+def last_written(live: dict[str, Any], manager: str) -> str:
+    """When a field manager has last changed the object, not its status, in UTC to the second; "" if nobody says it."""
+    entered = (one for one in entries(live, "metadata", "managedFields") if text(one, "subresource") != "status")
+    times = (_TIME.match(text(one, "time")) for one in entered if text(one, "manager") == manager)
+    return max((time.group() for time in times if time), default="")
+
+
 def is_stale(condition: dict[str, Any], generation: int | None) -> bool:
     """Whether a condition was written for an older spec."""
     if generation is None or "observedGeneration" not in condition:
