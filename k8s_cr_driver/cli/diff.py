@@ -54,6 +54,7 @@ def diff(
     inventory_namespace: str,
     files: Sequence[str],
     given: Mapping[str, str],
+    all_hooks: bool,
     namespace: str,
     output: str,
 ) -> None:
@@ -65,7 +66,8 @@ def diff(
     """
     with package_input.opened(path) as folder, Cluster(kubeconfig, DryRun) as cluster:
         instance = cluster.instance(id, inventory_namespace) if id else None
-        outcomes = outcomes_of(cluster, instance, folder, package_input.load(folder, given, files), namespace)
+        desired = package_input.load(folder, given, files, all_hooks=all_hooks)
+        outcomes = outcomes_of(cluster, instance, folder, desired, namespace)
     differences = [one for one in outcomes if one.verdict != "unchanged"]
     if output == "json":
         print_json([one.as_json() for one in outcomes])

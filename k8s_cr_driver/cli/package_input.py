@@ -24,7 +24,7 @@ from kubernetes import client
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.keys import GroupKind, Object
-from k8s_cr_driver.package import check, manifests, parameters, substitution, tosca_meta, vnfd
+from k8s_cr_driver.package import check, helm_hooks, manifests, parameters, substitution, tosca_meta, vnfd
 
 _PARAM = "A parameter, in its type; the value of a secret one is SECRET/KEY."
 SIZE_LIMIT = 1024**3
@@ -51,8 +51,9 @@ class PackagePath(click.Path):
 
 
 def with_parameters(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds --param and --file, as `given` and `files`."""
+    """Adds --param, --file and --helm-hooks, as `given`, `files` and `all_hooks`."""
     for option in (
+        click.option("--helm-hooks", "all_hooks", is_flag=True, help="Apply all of Helm's hooks, as the parameter helm-hooks."),
         click.option("--file", "files", multiple=True, metavar="FILE", help="A manifest of the package; else all of them."),
         click.option("--param", "given", multiple=True, callback=_pairs, metavar="NAME=VALUE", help=_PARAM),
     ):
@@ -91,12 +92,18 @@ def opened(path: Path) -> Iterator[Path]:
 
 
 def load(
-    folder: Path, given: Mapping[str, str] | None, files: Sequence[str] = (), *, lenient: bool = False
+    folder: Path,
+    given: Mapping[str, str] | None,
+    files: Sequence[str] = (),
+    *,
+    lenient: bool = False,
+    all_hooks: bool = False,
 ) -> list[Object]:
     """
     The objects of a package with the parameters `given`; with None a sample stands for each. Raises InvalidPackage.
 
-    `lenient`: what the package does not declare is left out, and a sample stands for what it needs besides.
+    `lenient`: what the package does not declare is left out, and a sample stands for what it needs besides. `all_hooks`: with
+    the hooks of Helm that an operation leaves out.
     """
     declared = parameters.declared(vnfd.definitions(folder))
     if given is not None and lenient:
@@ -108,7 +115,8 @@ def load(
         missing = [one for name, one in declared.items() if lenient and one.must_be_given and name not in typed]
         values = parameters.resolve(declared, typed | {one.name: _sample(one) for one in missing})
     names = list(files) or tosca_meta.manifest_files(folder)
-    return manifests.load(folder, names, fill=substitution.filler(declared, values)) if names else []
+    objects = manifests.load(folder, names, fill=substitution.filler(declared, values)) if names else []
+    return objects if all_hooks else helm_hooks.applied(objects)
 
 
 def sufficient(folder: Path, given: Mapping[str, str]) -> dict[str, str] | None:

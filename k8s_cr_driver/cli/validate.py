@@ -28,7 +28,7 @@ from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, kind_of
-from k8s_cr_driver.package import check, parameters, schema, substitution, tosca, tosca_meta, vnfd
+from k8s_cr_driver.package import check, helm_hooks, parameters, schema, substitution, tosca, tosca_meta, vnfd
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
@@ -72,7 +72,13 @@ class Findings:
 @click.option("--namespace", default="default", help="For objects that name none.", show_default=True)
 @output_option()
 def validate(
-    path: Path, update_of: Path | None, files: Sequence[str], given: Mapping[str, str], namespace: str, output: str
+    path: Path,
+    update_of: Path | None,
+    files: Sequence[str],
+    given: Mapping[str, str],
+    all_hooks: bool,
+    namespace: str,
+    output: str,
 ) -> None:
     """Check PACKAGE, a folder or a CSAR, without a cluster.
 
@@ -86,7 +92,7 @@ def validate(
             findings.problems += check.check(folder, files)
             if not findings.problems:
                 values = given or package_input.sufficient(folder, {})
-                objects = inspect(folder, values, files, namespace, findings)
+                objects = inspect(folder, values, files, namespace, findings, all_hooks=all_hooks)
                 if path.is_file() and (unnamed := tosca_meta.unnamed(folder)):
                     findings.warnings.append(
                         f"{enumerated(unnamed)}: not named in {tosca_meta.TOSCA_META}, and Tacker unpacks only what that "
@@ -94,7 +100,7 @@ def validate(
                     )
                 if update_of is not None:
                     with package_input.opened(update_of) as old:
-                        _compare(old, folder, objects, namespace, values, findings)
+                        _compare(old, folder, objects, namespace, values, findings, all_hooks=all_hooks)
     except InvalidPackage as error:  # it cannot even be opened
         findings.problems.append(str(error))
     if output == "json":
@@ -109,12 +115,20 @@ def validate(
 
 
 def inspect(
-    folder: Path, given: Mapping[str, str] | None, files: Sequence[str], namespace: str, findings: Findings
+    folder: Path,
+    given: Mapping[str, str] | None,
+    files: Sequence[str],
+    namespace: str,
+    findings: Findings,
+    *,
+    all_hooks: bool = False,
 ) -> list[Object]:
     """The package's objects; its scripts, and errors of the set as a whole, are added to `findings`."""
     findings.scripts += package_scripts.of(folder)
     try:
-        objects = package_input.load(folder, given, files)
+        objects = package_input.load(folder, given, files, all_hooks=True)
+        findings.warnings += helm_hooks.warnings(objects, are_applied=all_hooks)
+        objects = objects if all_hooks else helm_hooks.applied(objects)
         unknown = package_input.place(objects, namespace)
     except (InvalidPackage, InvalidRequest) as error:
         findings.problems.append(str(error))
@@ -231,11 +245,18 @@ def _resources(objects: Sequence[Object]) -> list[CustomResource]:
 
 
 def _compare(
-    old: Path, new: Path, objects: Sequence[Object], namespace: str, given: Mapping[str, str] | None, findings: Findings
+    old: Path,
+    new: Path,
+    objects: Sequence[Object],
+    namespace: str,
+    given: Mapping[str, str] | None,
+    findings: Findings,
+    *,
+    all_hooks: bool,
 ) -> None:
     """Adds what a change from `old` cannot take over."""
     try:
-        former = package_input.load(old, given, lenient=True)
+        former = package_input.load(old, given, lenient=True, all_hooks=all_hooks)
         package_input.place(former, namespace)
         before, after = vnfd.flavours(old), vnfd.flavours(new)
     except (InvalidPackage, InvalidRequest) as error:

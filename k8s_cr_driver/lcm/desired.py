@@ -18,10 +18,10 @@ from k8s_cr_driver.lcm import intree_driver, request
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.remote_manifests import RemoteManifests
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.package import manifests, marks, parameters, substitution, tosca_meta
+from k8s_cr_driver.package import helm_hooks, manifests, marks, parameters, substitution, tosca_meta
 from k8s_cr_driver.package.files import Fetch
 from k8s_cr_driver.package.limits import Limits
-from k8s_cr_driver.redaction import words
+from k8s_cr_driver.redaction import redact, words
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import vdus
 from k8s_cr_driver.vnf.additional_params import Options
@@ -64,6 +64,10 @@ def load(
         limits=Limits(CONF.k8s_cr.max_objects, CONF.k8s_cr.max_kinds, CONF.k8s_cr.max_replicas),
         in_place=in_place,
     )
+    for text in helm_hooks.warnings(objects, are_applied=options.helm_hooks) if stand_ins is None else ():
+        LOG.warning("VNF instance %s: %s", stored.id, redact(text))
+    if not options.helm_hooks:
+        objects = helm_hooks.applied(objects)
     if options.adopt_existing:
         marks.check_adoptable(objects)
     return intree_driver.placed(stored, objects, options.namespace), options

@@ -10,6 +10,7 @@ from tacker.sol_refactored.common import config
 
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.lcm.instance_info import StoredInstance
+from k8s_cr_driver.package import helm_hooks
 from k8s_cr_driver.package.manifests import is_namespace
 from k8s_cr_driver.vnf import additional_params
 from k8s_cr_driver.vnf.additional_params import FILES, Options
@@ -53,6 +54,7 @@ def options_in_place(stored: StoredInstance, req: Any) -> Options:
     for key, given, kept in (
         ("namespace", found.namespace, stored.options.namespace),
         (FILES, list(found.files), list(stored.options.files)),
+        (helm_hooks.PARAMETER, found.helm_hooks, stored.options.helm_hooks),
     ):
         if given != kept:
             raise InvalidRequest(

@@ -36,6 +36,8 @@ class Options:
     namespace: str = "default"
     """For namespaced objects that name none."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    helm_hooks: bool = False
+    """Apply also the hooks of Helm that run at other times than an installation or upgrade: `package.helm_hooks`."""
     wait_timeout: float | None = None
     """Seconds; None: Tacker's [v2_vnfm] kubernetes_vim_rsc_wait_timeout."""
     health_rules: tuple[Mapping[str, Any], ...] = ()
@@ -147,6 +149,7 @@ _CHECKS = {
     "files": _files,
     "namespace": _text,
     "parameters": _mapping,
+    "helm_hooks": flag,
     "wait_timeout": _seconds,
     "health_rules": _rules,
     "force_conflicts": flag,

@@ -244,6 +244,16 @@ def test_what_the_new_crd_has_no_more_is_named(tool: Tool, tmp_path: Path) -> No
     assert "crontabs.stable.example.com: spec.cronSpec (v1) is not in the schema" in warning
 
 
+@pytest.mark.parametrize("arguments", [(), ("--helm-hooks",)])
+def test_a_hook_of_helm_that_is_of_no_installation_is_a_warning(tool: Tool, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    hooks = [obj("v1", "Pod", "nrf-try", spec={"containers": [{"name": "c", "image": "i"}]}), config_map("seed")]
+    for one, hook in zip(hooks, ("test", "post-install"), strict=True):
+        one["metadata"]["annotations"] = {"helm.sh/hook": hook}
+    (warning,) = tool.json("validate", str(write_package(tmp_path / "p", [deployment(), *hooks])), *arguments)["warnings"]
+    what = "is applied as any other object" if arguments else "is not applied, as helm-hooks is not set"
+    assert warning.startswith(f"Pod nrf-try: {what}: Helm runs it as hook test (helm.sh/hook)")
+
+
 def test_an_object_that_may_be_replaced_may_change_at_will(tool: Tool, tmp_path: Path) -> None:
     changed = deployment(app="other")
     changed["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
