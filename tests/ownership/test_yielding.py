@@ -87,7 +87,7 @@ def test_a_rollback_goes_on_using_what_its_maker_has_changed(api: FakeApi) -> No
         one.reconcile([crontab_crd()])
     green.reconcile([crontab_crd(runs={"type": "integer"})])
     with pytest.raises(Conflict, match="Other VNF instances use it"):
-        blue.reconcile([crontab_crd(), config_map("new")])
+        blue.reconcile([crontab_crd(runs={"type": "string"}), config_map("new")])
     Instance(api.url, yields=True).reconcile([crontab_crd()])
 
 
