@@ -46,6 +46,13 @@ class Cloud:
         """The same for a POST, such as an action of a server."""
         return self._request(service, "POST", path, json=body)
 
+    def project(self) -> str:
+        """The id of the project. Raises CloudError."""
+        try:
+            return str(self.session.get_project_id() or "")
+        except exceptions.ClientException as error:
+            raise CloudError(f"OpenStack, identity: {words(error)}") from None
+
     def _request(self, service: str, method: str, path: str, **options: Any) -> Mapping[str, Any]:
         self.requests += 1
         api = Adapter(

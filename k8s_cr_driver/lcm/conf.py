@@ -17,7 +17,7 @@ from typing import Any
 from oslo_config import cfg
 
 from k8s_cr_driver.engine.watches import WATCH_LIMITS
-from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.errors import Forbidden, InvalidRequest
 from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.package.limits import Limits
 from k8s_cr_driver.vnf import tenants
@@ -252,6 +252,8 @@ SSH_KEY = "k8s_cr_ssh_key"
 SSH_KEY_OPTIONS = [
     cfg.StrOpt("private_key", help="Path of a private key of OpenSSH, without a passphrase."),
     cfg.ListOpt("hosts", default=[], help="Addresses and networks of the servers that this key opens."),
+    cfg.StrOpt("keystone", default="", help="URL of the Keystone of the cloud in which these servers are."),
+    cfg.ListOpt("projects", default=[], help="Ids of the OpenStack projects there whose servers this key opens."),
 ]
 """Of a group ``[k8s_cr_ssh_key:NAME]``, which packages and requests choose by NAME."""
 HEAT_OPTIONS = [
@@ -370,15 +372,22 @@ def ssh_rules(options: Any) -> EndpointRules:
     return EndpointRules(tuple(options.allowed_ssh_hosts), plain_http=True, option="allowed_ssh_hosts")
 
 
-def ssh_key(options: Any, name: str) -> tuple[str, EndpointRules]:
+def ssh_key(options: Any, name: str, keystone: str, project: Callable[[], str]) -> tuple[str, EndpointRules]:
     """In such a script: the private key that the operator has under this name, and the hosts that may see it used.
 
-    Raises InvalidRequest for a name that the conductor does not know, or whose file cannot be read.
+    `keystone` is the URL of the VIM, and `project` asks it for the id of the project that has logged in: the servers of others
+    are not those of whoever names the key. Raises InvalidRequest, and Forbidden for another cloud or project.
     """
     group = f"{SSH_KEY}:{name}"
     found = _group(options.conf, group, SSH_KEY_OPTIONS)
     if found is None:
         raise InvalidRequest(f"ssh_key: the conductor has no key {name!r}; the operator adds it as group [{group}]")
+    if not found.hosts:
+        raise InvalidRequest(f"ssh_key: hosts of [{group}] names none; ask the operator")
+    if not found.keystone or found.keystone.rstrip("/") != keystone.rstrip("/"):
+        raise Forbidden(f"ssh_key: the operator has the key {name} for another cloud; ask for keystone of [{group}]")
+    if not found.projects or project() not in found.projects:
+        raise Forbidden(f"ssh_key: the operator has the key {name} for other projects; ask for projects of [{group}]")
     try:
         key = Path(found.private_key).read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError, cfg.Error, TypeError):

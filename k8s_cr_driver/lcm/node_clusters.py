@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from k8s_cr_driver.cloud import access, stack
 from k8s_cr_driver.cloud.access import Cloud
@@ -19,7 +21,7 @@ from k8s_cr_driver.logs import logger
 from k8s_cr_driver.node_clusters import inventory, parameters, run, vim
 from k8s_cr_driver.node_clusters.inventory import Node
 from k8s_cr_driver.node_clusters.parameters import PARAMETER
-from k8s_cr_driver.objects.fields import mapping, texts
+from k8s_cr_driver.objects.fields import mapping, text, texts
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ssh import host_keys
 from k8s_cr_driver.ssh.host import Host
@@ -96,21 +98,29 @@ class _Operation:
     @functools.cached_property
     def _key(self) -> tuple[str, EndpointRules] | None:
         """The operator's key, if one is chosen, and where it may be used."""
-        return conf.ssh_key(self.call.options, self.parameters.ssh_key) if self.parameters.ssh_key else None
+        if not self.parameters.ssh_key:
+            return None
+        keystone = text(mapping(self._vim, "interfaceInfo"), "endpoint")
+        return conf.ssh_key(self.call.options, self.parameters.ssh_key, keystone, self._cloud.project)
 
     def _run(self, hosts: Hosts) -> run.Run:
-        cloud = self._cloud()
+        cloud = self._cloud
         found = inventory.read(self.call.instance, self.parameters, stack.read(cloud, *inventory.stack_of(self.call.instance)))
         reach = {node.name: self._host(cloud, node) for node in found.nodes}
         self.pinned = {server: keys for server, keys in self.pinned.items() if server in {one.server for one in found.nodes}}
         return run.Run(hosts, reach, self.call.instance["id"], found, self.parameters, self._package(), self._progress)
 
-    def _cloud(self) -> Cloud:
+    @functools.cached_property
+    def _vim(self) -> Mapping[str, Any]:
         entry = vim.of_openstack(self.call.instance)
         if not entry:
             raise InvalidRequest("the VNF instance has no VIM of an OpenStack project")
+        return entry
+
+    @functools.cached_property
+    def _cloud(self) -> Cloud:
         verify = conf.heat_verification(self.call.options)
-        return access.of_vim(mapping(entry, "interfaceInfo"), mapping(entry, "accessInfo"), verify)
+        return access.of_vim(mapping(self._vim, "interfaceInfo"), mapping(self._vim, "accessInfo"), verify)
 
     def _host(self, cloud: Cloud, node: Node) -> Host:
         group = self.parameters.masters if node.is_master else self.parameters.workers

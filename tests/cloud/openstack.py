@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+PROJECT = "id-of-p"
 SERVICES = ("orchestration", "network", "block-storage", "compute")
 
 
@@ -34,7 +35,9 @@ class OpenStack:
             {"type": name, "name": name, "endpoints": [self._endpoint(name)]} for name in SERVICES
         ]
         times = {"expires_at": "2099-01-01T00:00:00.000000Z", "issued_at": "2026-01-01T00:00:00.000000Z"}
-        return {"token": {"catalog": catalog, "methods": ["password"], "user": {"id": "u", "domain": {"id": "d"}}, **times}}
+        project = {"id": PROJECT, "name": "p", "domain": {"id": "d", "name": "d"}}
+        user = {"id": "u", "name": "u", "domain": {"id": "d", "name": "d"}}
+        return {"token": {"catalog": catalog, "methods": ["password"], "user": user, "project": project, **times}}
 
     def _endpoint(self, name: str) -> dict[str, str]:
         return {"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "url": f"{self.url}/{name}", "id": name}

@@ -11,6 +11,7 @@ import yaml
 
 from k8s_cr_driver.lcm import hook
 from k8s_cr_driver.package import scripts
+from tests.cloud import openstack
 
 GROUP = {"vdu_id": "masterNode", "ssh_cp_name": "masterNode_CP1", "username": "ubuntu", "password": "secret-word"}
 PARAMETERS = {
@@ -89,6 +90,46 @@ def test_without_an_openstack_vim_there_are_no_servers() -> None:
     }
     _, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
     assert failure == "ha_masters: the VNF instance has no VIM of an OpenStack project"
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        ({}, ""),
+        ({"projects": "id-of-others"}, "ssh_key: the operator has the key blue for other projects"),
+        ({"projects": ""}, "ssh_key: the operator has the key blue for other projects"),
+        ({"keystone": "https://keystone.example.com/v3"}, "ssh_key: the operator has the key blue for another cloud"),
+        ({"keystone": ""}, "ssh_key: the operator has the key blue for another cloud"),
+        ({"hosts": ""}, "ssh_key: hosts of [k8s_cr_ssh_key:blue] names none"),
+    ],
+    ids=["its project", "another project", "no project", "another cloud", "no cloud", "no hosts"],
+)
+def test_a_key_of_the_operator_opens_servers_of_its_projects_only(
+    options_file: Path, options: dict[str, str], refused: str
+) -> None:
+    """Else whoever names it, with a cloud of his own making, runs a script as root on servers of others."""
+    key = options_file.parent / "blue"
+    key.write_text("the key\n")
+    with openstack.serving() as cloud:
+        own = {"private_key": str(key), "hosts": "10.20.0.0/16", "keystone": f"{cloud.url}/v3/", "projects": openstack.PROJECT}
+        lines = [f"{name} = {value}" for name, value in {**own, **options}.items()]
+        with options_file.open("a") as file:
+            file.write("\n".join(["[k8s_cr_ssh_key:blue]", *lines, ""]))
+        given = {
+            "operation": "heal_end",
+            "request": {"additionalParams": {"k8s_cluster_installation_param": {**PARAMETERS, "ssh_key": "blue"}}},
+            "vnf_instance": {
+                "id": "4a1f",
+                "vimConnectionInfo": {"vim1": {**VIMS["vim1"], **cloud.vim()}},
+                "instantiatedVnfInfo": {"metadata": {"stack_id": "s"}},
+            },
+            "user_script_err_handling_data": {},
+        }
+        _, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
+    if refused:
+        assert refused in failure and not cloud.seen
+    else:
+        assert "stacks" in failure and cloud.seen, "the stack is looked for"
 
 
 def test_the_script_that_stands_in_mgmt_is_the_one_that_is_added() -> None:
