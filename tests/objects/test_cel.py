@@ -208,3 +208,13 @@ def test_a_cost_that_is_too_high_is_not_absorbed_by_a_logical_operator() -> None
 )
 def test_first_field_of_an_expression(expression: str, field: str) -> None:
     assert Program(expression).field == field
+
+
+@pytest.mark.parametrize("pattern", ["((a{0,30}){0,30})b", "((a{0,5}){0,5}){0,5}b"])
+def test_a_pattern_pays_for_its_size_with_each_character(pattern: str) -> None:
+    """RE2 never goes back, but it may look at all parts of a pattern for each character: seconds, without the deadline."""
+    live = {"status": {"text": "a" * 70_000}}
+    with pytest.raises(EvaluationError, match="steps"):
+        Program(f"status.text.matches('{pattern}')").evaluate(live)
+    assert Program("status.text.matches('a+$')").evaluate(live) is True
+    assert Program(f"status.text.matches('{pattern}')").evaluate({"status": {"text": "aab"}}) is True
