@@ -32,7 +32,7 @@ def test_an_operation_beyond_the_share_fails_before_it_writes_and_can_be_retried
 ) -> None:
     cfg.CONF.set_override("project_share", 0.01, "k8s_cr")
     try:
-        with request_of(PROJECT):
+        with request_of(PROJECT, is_admin=True):
             with worker_of(PROJECT, 1), pytest.raises(sol_ex.SolException) as raised:
                 blue.instantiate()
             assert raised.value.status == 503 and "project_share" in raised.value.detail
