@@ -56,8 +56,10 @@ class LastLook:
     def health(self, node: Desired, live: Object) -> Health:
         """The object's health, or what of it was not seen yet."""
         health, obj = node.obj.health(live), node.obj
-        if health.settled and not self._context.keep_autoscaled and (why := reset_count(obj, live, self._context.instance)):
-            return failed(COUNT_RESET, why)
+        if health.settled and not self._context.keep_autoscaled:
+            autoscaler = self._context.autoscalers.get(node.key, "")
+            if why := reset_count(obj, live, self._context.instance, autoscaler):
+                return failed(COUNT_RESET, why)
         if health.state is not State.READY or not (obj.kubeconfig() or obj.made(live)):
             self._tries.pop(node.key, None)
             return health

@@ -34,6 +34,7 @@ from k8s_cr_driver.ownership.write_errors import (
     NoDryRun,
     OtherOwners,
     Unchangeable,
+    autoscaled,
     conflicting,
     deleted,
     explained,
@@ -104,6 +105,8 @@ def _applied(
     try:
         return _in_conflict(context, obj, resource, live, labelled.manifest, conflict, takes_back=takes_back)
     except ApiError as error:
+        if (autoscaler := context.autoscalers.get(obj.key)) and _is_autoscaled(error, obj):
+            raise autoscaled(obj.key, error, autoscaler) from None
         refusal = explained(error, obj, context.instance, live)
         if isinstance(refusal, Unchangeable):
             refusal.is_forced = context.force and is_of_fields(conflict)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from k8s_cr_driver.errors import ApiError
@@ -39,6 +40,8 @@ class WriteContext:
     """Whether `adopt` holds for CRDs, and a CRD that another instance has left may be taken: not by a tenant."""
     keep_autoscaled: bool = True
     """Leave a replica count to the autoscaler that owns it; False in SCALE, which then fails and names it."""
+    autoscalers: Mapping[ObjectKey, str] = field(default_factory=dict)
+    """In SCALE, which autoscaler scales an object, as errors name it."""
     yields: bool = False
     """Leave fields that others own with other values as they are: a rollback, which cannot be given force-conflicts."""
     keeps_versions: bool = False

@@ -186,6 +186,13 @@ def conflicting(conflict: ApiError, instance: str, manifest: Object) -> str:
     return SentValues([manifest]).removed_from(_hidden(fields, instance))
 
 
+def autoscaled(key: ObjectKey, conflict: ApiError, autoscaler: str) -> Conflict:
+    """For a conflict about the count alone, which `autoscaler` sets."""
+    fields = [where for _, where, _ in conflict.causes]
+    names = ", ".join(one.removeprefix(".") for one in fields)
+    return Conflict(f"{key}, {names}: {autoscaler} has set it. Change it there, instead of using SCALE", fields)
+
+
 def is_left_by_keeper(conflict: ApiError, live: Object) -> bool:
     """Whether all fields of a conflict are KEPT_BY's no more, as `live` says: a dry run took them back, which is not stored."""
     were_theirs = all(f'"{KEPT_BY}"' in message for _, _, message in conflict.causes)
@@ -197,15 +204,18 @@ def _hidden(text: str, instance: str) -> str:
     return _OTHER_INSTANCE.sub(lambda found: found[0] if found[0] == manager(instance) else "another VNF instance", text)
 
 
-def reset_count(obj: CustomResource, live: Object, instance: str) -> str:
-    """Which count of the object others have set, to what, and the remedy; "" if `live` has those that were applied."""
+def reset_count(obj: CustomResource, live: Object, instance: str, autoscaler: str = "") -> str:
+    """Which count of the object others have set, to what, and the remedy; "" if `live` has those that were applied.
+
+    `autoscaler`: the one that scales the object, which has written as a manager that many controllers share.
+    """
     for one in (obj, *obj.parts()):
         path, wanted, count = one.replicas() or (), explicit_count(one), explicit_count(one, live)
         if count is None and live.get("apiVersion") != obj.manifest["apiVersion"]:
             continue  # nobody knows under which name another version has it
         if wanted is not None and wanted != (count or 0):  # a webhook in Go may leave out a count of 0
             others = [who for who in managers_of(live, path) if who != manager(instance)]
-            who = _hidden(", ".join(others), instance) or "an admission webhook"
+            who = (others and autoscaler) or _hidden(", ".join(others), instance) or "an admission webhook"
             return f"{'.'.join(path)} is {count} instead of {wanted}: {who} has set it. Change it there, instead of using SCALE"
     return ""
 

@@ -49,7 +49,18 @@ from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import PODS, CustomResource
 from k8s_cr_driver.resources.health.rules import of_texts
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.vnf import counts, lost_inventory, preflight, rotation, scale_in, shared_crds, surplus, vdus, vnfcs
+from k8s_cr_driver.vnf import (
+    autoscalers,
+    counts,
+    lost_inventory,
+    preflight,
+    rotation,
+    scale_in,
+    shared_crds,
+    surplus,
+    vdus,
+    vnfcs,
+)
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.change_checks import changed_last
 from k8s_cr_driver.vnf.heal import Healing
@@ -331,6 +342,7 @@ class Session:
 
     def scale(self, scaled: VduObjects, choice: Choice | None) -> None:
         """Reconciles the objects of VDUs with their new counts; a scale in has a `choice`, and removes these where it can."""
+        self._mind_autoscalers(scaled)
         concerned = scale_in.concerned(scaled, choice) if choice else {}
         try:
             if choice and concerned:
@@ -342,6 +354,13 @@ class Session:
         except DriverError:
             self._withdraw(concerned)
             raise
+
+    def _mind_autoscalers(self, scaled: VduObjects) -> None:
+        """InvalidRequest for a count that one would undo; later errors name them. A rollback leaves them their counts."""
+        if not self._context.keep_autoscaled:
+            found = self._operation.persist(lambda: autoscalers.of(self._client, [obj.key for obj in scaled.values()]))
+            autoscalers.check(scaled, found)
+            self._context = replace(self._context, autoscalers={key: str(one) for key, one in found.items()})
 
     def _choose(self, scaled: VduObjects, concerned: VduObjects, choice: Choice) -> None:
         """Has the chosen VNFCs removed first; a dry run shows before that whether the scale would be refused."""
