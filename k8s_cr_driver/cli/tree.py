@@ -164,7 +164,8 @@ def _show_package(path: Path, namespace: str, output: str) -> None:
     unknown = package_input.place(objects, namespace)
     guessed = {key_of(obj) for obj in bare if kind_of(obj) in unknown}
     dependencies.check(objects)
-    graph = dependencies.graph(objects)
+    ready = dependencies.graph(objects)
+    graph = {key: ready[key] | written for key, written in dependencies.written_first(objects, ready).items()}
     ranked = sorted(graph, key=lambda key: (dependencies.rank(key.group_kind), key))
     keys: list[ObjectKey] = list(TopologicalSorter({key: graph[key] for key in ranked}).static_order())
 

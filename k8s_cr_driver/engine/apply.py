@@ -64,9 +64,12 @@ class Applier:
         own = {key.name for key in self.nodes if key.group_kind == NAMESPACE}
         self.namespaces = frozenset(own | {key.namespace for key in self.nodes} - {""})
         self._dependents: dict[ObjectKey, list[Desired]] = {}
+        self._followers: dict[ObjectKey, list[Desired]] = {}
         for node in self.nodes.values():
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
+            for first in node.after:
+                self._followers.setdefault(first, []).append(node)
         self._adoptions = Adoptions(run, self._retry, self._failed)
         self._ends = Ends(run)
         self._stuck_pods = StuckPods(run)
@@ -157,8 +160,8 @@ class Applier:
             self._ends.note(node)  # before the response to its creation
 
     def _try(self, node: Desired) -> None:
-        """Applies the object if its dependencies are ready and its kind is listed."""
-        is_free = node.phase is Phase.BLOCKED and not node.needs and not self._loop.refusals
+        """Applies the object if its dependencies are ready, or written, and its kind is listed."""
+        is_free = node.phase is Phase.BLOCKED and not (node.needs or node.after) and not self._loop.refusals
         if is_free and not self._is_held and self._informers.is_listed(node.key.group_kind):
             node.phase, node.is_new, node.gone = Phase.SENDING, node.live is None, ""
             request = functools.partial(
@@ -169,6 +172,7 @@ class Applier:
 
     def _written(self, node: Desired, before: Object | None, live: Object) -> None:
         self._recreator.answered(node)
+        self._tried(node)
         if node.is_settled:
             return
         if field(live, "metadata", "uid") == node.gone or self._is_gone(node, live):
@@ -195,6 +199,12 @@ class Applier:
         if newest is not live or is_comparable:
             self._judge(node, newest)
 
+    def _tried(self, node: Desired) -> None:
+        """What names the object is written then, also if its own write is repeated: controllers wait for what is missing."""
+        for follower in self._followers.pop(node.key, ()):
+            follower.after.discard(node.key)
+            self._try(follower)
+
     def _is_gone(self, node: Desired, written: Object) -> bool:
         """Whether another object has been reported since under the name of what was written."""
         return node.live is not None and not is_older(node.live, version(written)) and is_another(node.live, written)
@@ -220,12 +230,14 @@ class Applier:
         if isinstance(error, Immutable):
             node.error = None
             self._recreator.add(node, error.live)
+            self._tried(node)
         else:
             self._loop.refuse(with_policy_remedy(missing(error, node.key), self._context.inventory.content.kinds))
         self._recreator.answered(node)
 
     def _try_later(self, node: Desired) -> None:
         node.phase = Phase.BACKOFF
+        self._tried(node)
         self._loop.after(node.backoff(), functools.partial(self._retry, node))
 
     def _retry(self, node: Desired) -> None:
@@ -306,6 +318,7 @@ class Applier:
             self._loop.after(FAILURE_GRACE, functools.partial(self._give_up, node, node.failed_at))
 
     def _mark_ready(self, node: Desired) -> None:
+        self._tried(node)
         if node.key not in self.unready:
             return
         del self.unready[node.key]
@@ -359,6 +372,7 @@ def _nodes(
     needs = dependencies.graph(manifests, pairs)
     others = needs.keys() - last
     needs = {key: (needed | others if key in last else needed - last) for key, needed in needs.items()} if last else needs
+    after = dependencies.written_first(manifests, needs)
     paused_by = {key: obj.key for obj in desired for key in obj.pauses(manifests)}
     nodes = {}
     for obj in sorted(desired, key=lambda one: dependencies.rank(one.key.group_kind)):
@@ -368,5 +382,5 @@ def _nodes(
         if resource.is_unlisted:
             raise Refused(f"{obj.key}: the cluster cannot list {resource.plural}, so nobody can follow it. Leave it out.")
         obj.paused_by = paused_by.get(obj.key)
-        nodes[obj.key] = Desired(obj, resource, set(needs.get(obj.key, ())))
+        nodes[obj.key] = Desired(obj, resource, needs[obj.key], after=after[obj.key])
     return nodes

@@ -94,6 +94,8 @@ class Seen:
         is_judged = node.live is not None and node.error is None and (isinstance(node, Desired) or is_deleted)
         as_now = copy.copy(node)
         as_now.needs = node.needs.copy()  # the loop takes from it what is ready
+        if isinstance(node, Desired) and isinstance(as_now, Desired):
+            as_now.after = node.after.copy()
         return cls(node.obj, node.live, as_now.report, node.in_trouble, is_judged)
 
 

@@ -74,6 +74,8 @@ class Node:
 class Desired(Node):
     """An object that must exist and be ready."""
 
+    after: set[ObjectKey] = field(default_factory=set)
+    """Objects that it names, whose first write must have had its response."""
     written: str = ""
     """resourceVersion of our last write: events of earlier versions are outdated."""
     accepted: str = ""
@@ -158,7 +160,7 @@ class Desired(Node):
             why = f"its deletion has begun: {_why_it_is_there(self.live)}"
             return Report(self.key, State.WAITING.value, "NotReplaced", why, self.since)
         if self.phase is Phase.BLOCKED:
-            waits = ", ".join(sorted(map(str, self.needs))[:3]) or "the server to list its kind"
+            waits = ", ".join(sorted(map(str, self.needs | self.after))[:3]) or "the server to list its kind"
             return Report(self.key, State.WAITING.value, "Blocked", f"not applied yet, waits for {waits}")
         return reported(self.key, self.health, self.since, sent, SentValues([self.live] if self.live else []))
 

@@ -9,6 +9,7 @@ workloads and RBAC of one set of objects. What an object outside of the set serv
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import entries, field, mapping, pod_spec, texts
 from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, ObjectKey, key_of, kind_of, labels
+from k8s_cr_driver.objects.references import ACCOUNT, DEFAULT_ACCOUNT
 
 _ADMISSION = "admissionregistration.k8s.io"
 _RBAC = "rbac.authorization.k8s.io"
@@ -125,6 +127,26 @@ def callers(objects: Sequence[Object], backends: Backends) -> dict[ObjectKey, se
     return {key_of(obj): needed for obj in objects if (needed := backends.called_by(obj))}
 
 
+class Binding(NamedTuple):
+    """A RoleBinding or ClusterRoleBinding, and the role that it grants."""
+
+    key: ObjectKey
+    role: ObjectKey
+
+
+def bound(objects: Iterable[Object]) -> dict[ObjectKey, list[Binding]]:
+    """The bindings of the set of each ServiceAccount that one names, of the set or not."""
+    found: dict[ObjectKey, list[Binding]] = defaultdict(list)
+    for obj in objects:
+        if kind_of(obj) in _BINDINGS:
+            binding = Binding(key_of(obj), role_of(obj))
+            for subject in entries(obj, "subjects"):
+                if subject.get("kind") == "ServiceAccount":
+                    namespace = str(subject.get("namespace") or binding.key.namespace)
+                    found[ObjectKey(*ACCOUNT, namespace, str(subject.get("name")))].append(binding)
+    return found
+
+
 def controllers(objects: Sequence[Object], known: Collection[str]) -> list[Controller]:
     """
     The workloads whose ServiceAccount may change objects by the RBAC of the set.
@@ -132,30 +154,20 @@ def controllers(objects: Sequence[Object], known: Collection[str]) -> list[Contr
     Their groups are those of `known`, and "" for all others together: roles may have many that no object is of.
     """
     groups = _role_groups(objects, {*known, "*"})
-    permissions: dict[ObjectKey, set[ObjectKey]] = defaultdict(set)
-    roles: dict[ObjectKey, set[ObjectKey]] = defaultdict(set)
 
     @functools.cache  # many accounts may have the same roles
     def changed(several: frozenset[ObjectKey]) -> frozenset[str]:
         none = frozenset[str]()
         return none.union(*(groups.get(role, _EVERYTHING if role.name == "cluster-admin" else none) for role in several))
 
+    bindings, found = bound(objects), []
     for obj in objects:
-        if kind_of(obj) not in _BINDINGS:
-            continue
-        binding, role = key_of(obj), role_of(obj)
-        for subject in entries(obj, "subjects"):
-            if subject.get("kind") == "ServiceAccount":
-                namespace = str(subject.get("namespace") or binding.namespace)
-                account = ObjectKey("", "ServiceAccount", namespace, str(subject.get("name")))
-                permissions[account] |= {account, binding, role}
-                roles[account].add(role)
-    found = []
-    for obj in objects:
-        name = field(pod_spec(obj), "serviceAccountName")
-        account = ObjectKey("", "ServiceAccount", key_of(obj).namespace, str(name))
-        if name and (changes := changed(frozenset(roles.get(account, ())))):
-            found.append(Controller(key_of(obj), changes, frozenset(permissions[account])))
+        spec = pod_spec(obj)
+        account = ObjectKey(*ACCOUNT, key_of(obj).namespace, str(field(spec, "serviceAccountName") or DEFAULT_ACCOUNT))
+        granted = bindings.get(account, ()) if spec else ()
+        if changes := changed(frozenset(one.role for one in granted)):
+            permissions = {account, *itertools.chain.from_iterable(granted)}
+            found.append(Controller(key_of(obj), changes, frozenset(permissions)))
     return found
 
 

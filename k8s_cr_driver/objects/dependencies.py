@@ -2,8 +2,8 @@
 """Which object waits for which: a graph for applying a set of objects, and one for deleting it.
 
 Edges come from structure (a CustomResourceDefinition before its objects, a Namespace before its contents), from the author
-(the annotation `config.kubernetes.io/depends-on`), from references (for deleting alone), and from guesses about which
-workloads serve a kind (`backends`). A guess that would close a cycle is dropped; a cycle of the author's own is an error.
+(the annotation `config.kubernetes.io/depends-on`), from what an object names (`references`), and from guesses about which
+workloads serve a kind (`backends`). A weaker edge that would close a cycle is dropped; a cycle of the author's own is an error.
 Objects without an edge are applied in parallel: controllers and kubelets retry, and so does the engine.
 """
 
@@ -16,16 +16,29 @@ from graphlib import CycleError, TopologicalSorter
 from k8s_cr_driver import logs
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.api_groups import is_builtin
-from k8s_cr_driver.objects.backends import Backends, Budget, callers, controllers, role_of, servers, stops_config_maps
+from k8s_cr_driver.objects.backends import (
+    Backends,
+    Budget,
+    bound,
+    callers,
+    controllers,
+    role_of,
+    servers,
+    stops_config_maps,
+)
 from k8s_cr_driver.objects.crds import defined_by, is_refused
-from k8s_cr_driver.objects.fields import field, pod_spec, similar, text
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, split
+from k8s_cr_driver.objects.fields import field, pod_spec, similar
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of
+from k8s_cr_driver.objects.references import References
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 """As in kpt and Config Sync: `group/kind/name` or `group/namespaces/namespace/kind/name`, separated by commas."""
 
 REFERENCES = 100_000
 """In the annotations of one package, or of the live objects of one deletion, together."""
+
+MOST_SAID = 10
+"""Edges that would close a cycle of which the log has a line."""
 
 Edges = dict[ObjectKey, set[ObjectKey]]
 """For each key the keys that it has to wait for."""
@@ -87,6 +100,20 @@ def graph(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectKey]
     return _untangled(keys, [fixed, _later(pairs), servers(objects, backends), _after_services(objects, backends)])
 
 
+def written_first(objects: Sequence[Object], ready_first: Edges) -> Edges:
+    """
+    For each object those that it names, which are written before it, and need not be ready; without those of `ready_first`.
+
+    `ready_first` is the result of `graph`, with which no edge closes a cycle.
+    """
+    keys = {key_of(obj) for obj in objects}
+    if len(keys) < 2:
+        return {key: set() for key in keys}
+    stated, by_field = _references(objects, keys)
+    edges = _untangled(keys, [ready_first, _reversed(stated), _reversed(by_field)])
+    return {key: needed - ready_first[key] for key, needed in edges.items()}
+
+
 def deletion(
     objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectKey]] = (), stay: Collection[ObjectKey] = ()
 ) -> Edges:
@@ -94,25 +121,22 @@ def deletion(
     For each object the objects that must be deleted before it.
 
     `objects` may be live ones or manifests. `pairs` are (first, later), as the hook `delete_before` gives them; those that
-    `stay` are only released. What refers to an object goes before it, except beyond limits. Custom resources and their
-    CustomResourceDefinitions go before the controllers that act on them, which take finalizers off, and these before what they
-    need to work. Never raises: edges that close a cycle are dropped.
+    `stay` are only released. What names an object goes before it, and before the bindings of the account that it names, except
+    beyond limits. Custom resources and their CustomResourceDefinitions go before the controllers that act on them, which take
+    finalizers off, and these before what they need to work. Never raises: edges that close a cycle are dropped.
     """
     keys = {key_of(obj) for obj in objects}
     if len(keys) < 2:
         return {key: set() for key in keys}
     leaving = keys.difference(stay)
     explicit: Edges = defaultdict(set)
-    references: Edges = defaultdict(set)
-    # Live objects may have more of both than a package may have
-    annotated, named = Budget(f"References in annotations {DEPENDS_ON}", REFERENCES), Budget("References in specs")
+    # Live objects may have more than a package may have
+    annotated = Budget(f"References in annotations {DEPENDS_ON}", REFERENCES)
     for obj in sorted(objects, key=_number_of_references):  # so that one with too many takes no other's away
-        key = key_of(obj)
         if annotated.allows(_number_of_references(obj)):
-            explicit[key] = keys.intersection(depends_on(obj, lenient=True))
-        if key in leaving and named.allows(len(referred := _referred(obj) & leaving)):
-            references[key] = referred
-    layers = [_reversed(_structure(objects)), _later(pairs), _reversed(explicit), _reversed(references)]
+            explicit[key_of(obj)] = keys.intersection(depends_on(obj, lenient=True))
+    references = _references([obj for obj in objects if key_of(obj) in leaving], leaving)
+    layers = [_reversed(_structure(objects)), _later(pairs), _reversed(explicit), *references]
     return _untangled(keys, [{}, *layers, *_for_finalizers(objects)])
 
 
@@ -163,25 +187,29 @@ def _looked_up(obj: Object, key: ObjectKey) -> Iterable[ObjectKey]:
         yield role_of(obj)
 
 
-def _referred(obj: Object) -> set[ObjectKey]:
+def _references(objects: Sequence[Object], keys: Collection[ObjectKey]) -> tuple[Edges, Edges]:
     """
-    What the spec names by apiVersion, kind and name, as scaleTargetRef does: a controller leads it as long as both exist.
+    For each object those that name it, by kind and name, and by a field that is called like its kind.
 
-    What an object of the cluster names in a namespace is bound by it, as a PersistentVolume by its claimRef, and goes first.
+    Bindings are also of the second for what runs under their accounts.
     """
-    own, found, todo = key_of(obj).namespace, set[ObjectKey](), [obj.get("spec")]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, dict):
-            todo += value.values()
-            parts = [value.get(part) for part in ("apiVersion", "kind", "name")]
-            if all(isinstance(part, str) for part in parts):
-                api_version, kind, name = map(str, parts)
-                group, namespaces = split(api_version)[0], {"", text(value, "namespace") or own} if own else {""}
-                found.update(ObjectKey(group, kind, namespace, name) for namespace in namespaces)
-        elif isinstance(value, list):
-            todo += value
-    return found
+    stated: Edges = defaultdict(set)
+    by_field: Edges = defaultdict(set)
+    accounts: Edges = defaultdict(set)
+    budget, references = Budget("References in specs"), References(keys)
+    for obj in objects:
+        key, named = key_of(obj), references.of(obj)
+        if budget.allows(len(named.stated) + len(named.by_field) + len(named.users)):
+            stated[key] |= named.users
+            for found, edges in ((named.stated, stated), (named.by_field, by_field)):
+                for other in found:
+                    edges[other].add(key)
+        for account in named.accounts:
+            accounts[account].add(key)
+    for account, bindings in bound(objects).items():
+        for binding in bindings if budget.allows(len(bindings) * len(accounts.get(account, ()))) else ():
+            by_field[binding.key] |= accounts.get(account, set())
+    return stated, by_field
 
 
 def _for_finalizers(objects: Sequence[Object]) -> tuple[Edges, Edges]:
@@ -282,8 +310,8 @@ def _untangled(keys: Iterable[ObjectKey], layers: Sequence[Edges]) -> Edges:
         closing = {
             (key.group_kind, to) for key, needed in layer.items() for to in needed - union[key] if cycle_of[key] == cycle_of[to]
         }
-        for kind, to in closing:
-            LOG.debug("%s does not wait for %s: that would be a cycle", kind, to)
+        for kind, to in sorted(closing)[:MOST_SAID]:
+            LOG.info("%s does not wait for %s: that would be a cycle", kind, to)
         union = {key: union[key] | {to for to in layer[key] if (key.group_kind, to) not in closing} for key in keys}
     return union
 
