@@ -16,7 +16,6 @@ from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Forbidden, Refused, Said, passes
 from k8s_cr_driver.objects.crds import defined_by
-from k8s_cr_driver.objects.fields import pod_spec
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, ObjectKey
 from k8s_cr_driver.ownership.trial import refusal, trial_of
 from k8s_cr_driver.ownership.unchanged import differs
@@ -27,8 +26,9 @@ LISTED_WITHIN = 10.0
 PATIENCE = 3.0
 """Seconds for which a dry run is repeated that got no response, 429 or 5xx. The write itself is repeated much longer."""
 
-_QUOTA, _SERVICE = GroupKind("", "ResourceQuota"), GroupKind("", "Service")
+_QUOTA = GroupKind("", "ResourceQuota")
 _DEFINITIONS = frozenset({CRD, _QUOTA})
+"""What no webhook, nor another admission plugin, asks about an object."""
 _RULES = ADMISSION | _DEFINITIONS
 
 
@@ -103,23 +103,18 @@ def is_final(why: DriverError, key: ObjectKey, before: Collection[Desired]) -> b
     """
     Whether the cluster would refuse an object for the same reason after `before` is written.
 
-    A webhook may look at any object, and its workload may say something else when it has changed; a policy sees the object
-    itself. A quota, the labels of a Namespace, roles and the CRD of a kind decide as they are then.
+    A webhook may look at any object that this one waits for, or be served by it; a policy sees the object and its Namespace.
+    So do other admission plugins look at the labels of a Namespace, roles and classes. A quota, and the CRD of a kind, decide
+    as they are then.
     """
     said, kinds = Said.of(str(why)), {one.key.group_kind for one in before}
     if Said.DENIED in said:
         is_policy = "ValidatingAdmissionPolicy '" in str(why)
-        return kinds.isdisjoint(ADMISSION) and (is_policy or not any(map(_may_admit, before)))
+        return kinds.isdisjoint({*ADMISSION, NAMESPACE}) if is_policy else kinds <= _DEFINITIONS
     if Said.QUOTA in said:
         return all(one.key[:3] != (*_QUOTA, key.namespace) for one in before)
     if isinstance(why, Forbidden):
-        return NAMESPACE not in kinds and not any(kind.group == "rbac.authorization.k8s.io" for kind in kinds)
+        return kinds <= _DEFINITIONS
     if type(why) in (Refused, NotReplaced):
         return key.group_kind not in {defined_by(one.obj.manifest) for one in before if one.key.group_kind == CRD}
     return True
-
-
-def _may_admit(one: Desired) -> bool:
-    """Whether a webhook may look at the object, or is served by it. What a definition or a quota says it does not ask."""
-    is_server = pod_spec(one.obj.manifest) is not None or one.key.group_kind == _SERVICE
-    return one.key.group_kind not in _DEFINITIONS and (is_server or one.live is None)

@@ -144,6 +144,42 @@ def test_what_only_an_object_of_the_change_would_allow_is_no_refusal(cluster: Fa
     assert cluster.find("ConfigMap", "default", "later")
 
 
+@pytest.mark.parametrize("fault", [faults.denied("namespace home is locked"), POLICY], ids=["webhook", "policy"])
+def test_what_a_changed_label_of_the_namespace_would_allow_is_no_refusal(
+    cluster: FakeApi, tmp_path: Path, fault: faults.Answer
+) -> None:
+    """A namespaceSelector, or namespaceObject in an expression."""
+    home = obj("v1", "Namespace", "home")
+    blue = started(cluster, tmp_path, [deployment(1), home, config_map("a", "home", x="1")])
+    home["metadata"]["labels"] = {"unlocked": "true"}
+    cluster.fail(
+        fault,
+        method="PATCH",
+        path="configmaps/a",
+        when=lambda _: "unlocked" not in cluster.get("Namespace", "", "home")["metadata"].get("labels", {}),
+        times=100,
+    )
+    change(blue, tmp_path, [deployment(1), home, config_map("a", "home", x="2")])
+    assert cluster.get("ConfigMap", "home", "a")["data"] == {"x": "2"}
+
+
+def test_what_a_changed_object_that_is_waited_for_would_allow_is_no_refusal(cluster: FakeApi, tmp_path: Path) -> None:
+    """A webhook of Clusters knows only the variables that the ClusterClass has."""
+    first, later = config_map("first", x="1"), config_map("later", x="1")
+    later["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/ConfigMap/first"}
+    blue = started(cluster, tmp_path, [deployment(1), first, later])
+    cluster.fail(
+        faults.denied("first has no such variable"),
+        method="PATCH",
+        path="configmaps/later",
+        when=lambda _: cluster.get("ConfigMap", "default", "first")["data"] == {"x": "1"},
+        times=100,
+    )
+    first["data"], later["data"] = {"x": "2"}, {"x": "2"}
+    change(blue, tmp_path, [deployment(1), first, later])
+    assert cluster.get("ConfigMap", "default", "later")["data"] == {"x": "2"}
+
+
 def test_a_field_that_the_package_s_crd_adds_is_no_refusal(cluster: FakeApi, tmp_path: Path) -> None:
     blue = started(cluster, tmp_path, [deployment(1), crontab_crd(), crontab("one")])
     crd, one = crontab_crd(), crontab("one")
@@ -175,18 +211,21 @@ OVER = "default/one: exceeded quota: small"
     ("why", "before", "final"),
     [
         (Refused(DENIED), [], True),
-        (Refused(DENIED), [changed(config_map("a"))], True),
+        (Refused(DENIED), [changed(config_map("a"))], False),
         (Refused(DENIED), [changed(config_map("a"), new=True)], False),
         (Refused(DENIED), [changed(deployment(1))], False),
         (Refused(DENIED), [changed(WEBHOOK)], False),
         (Refused(DENIED), [changed(crontab_crd())], True),
         (Refused(BY_POLICY), [changed(deployment(1)), changed(config_map("a"), new=True)], True),
         (Refused(BY_POLICY), [changed(WEBHOOK)], False),
+        (Refused(BY_POLICY), [changed(obj("v1", "Namespace", "default"))], False),
         (Forbidden(OVER), [changed(deployment(1))], True),
         (Forbidden(OVER), [changed(obj("v1", "ResourceQuota", "small", "default"))], False),
         (Forbidden(OVER), [changed(obj("v1", "ResourceQuota", "small", "elsewhere"))], True),
         (Forbidden('violates PodSecurity "baseline"'), [changed(obj("v1", "Namespace", "default"))], False),
         (Forbidden("attempting to grant RBAC permissions"), [], True),
+        (Forbidden("the class must support resize"), [changed(obj("storage.k8s.io/v1", "StorageClass", "s"))], False),
+        (Forbidden("the class must support resize"), [changed(crontab_crd())], True),
         (Refused("spec.more: unknown field"), [changed(crontab_crd())], False),
         (Refused("spec.more: unknown field"), [changed(config_map("a"), new=True)], True),
         (NotOurs("belongs to another VNF instance"), [changed(crontab_crd())], True),
