@@ -35,8 +35,10 @@ KNOWN_LIMIT = 128
 """Endpoints whose discovery is kept in memory."""
 
 _ALL_VERBS = frozenset({"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"})
-_SCOPES = {"Namespaced": True, "Cluster": False, True: True, False: False}
-"""Whether a kind is namespaced, by its scope in either form of discovery."""
+_SCOPES = {"Namespaced": True, "Cluster": False}
+"""Whether a kind is namespaced, by its scope in aggregated discovery."""
+_NAMESPACED = {True: True, False: False}
+"""The same of the other form of discovery; what is neither raises."""
 
 
 @dataclass(frozen=True)
@@ -303,7 +305,7 @@ def _of_version(group: str, version: str, named: list[Object]) -> Iterator[Resou
                 GroupKind(group, entry["kind"]),
                 version,
                 entry["name"],
-                _SCOPES[entry.get("namespaced", False)],
+                _NAMESPACED[entry.get("namespaced", False)],
                 frozenset(entry.get("verbs") or ()),
                 frozenset(subresources.get(entry["name"], ())),
             )

@@ -95,7 +95,7 @@ def test_a_core_group_without_namespaces_is_not_kept(api: FakeApi) -> None:
     assert ask(api).find(NAMESPACE)
 
 
-@pytest.mark.parametrize("scope", [None, "", "namespaced"])
+@pytest.mark.parametrize("scope", [None, "", "namespaced", False])
 def test_a_kind_of_an_unknown_scope_makes_its_group_version_unknown_and_no_other(api: FakeApi, scope: object) -> None:
     """Its objects would be looked for in no namespace, or in every one."""
     budget = {**PODS, "resource": "poddisruptionbudgets", "responseKind": {"kind": "PodDisruptionBudget"}}
