@@ -8,12 +8,12 @@ instance without secrets; a later request repeats its passwords, or the instance
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.node_clusters import checks
 from k8s_cr_driver.objects.fields import mapping, similar, text, type_name
 from k8s_cr_driver.redaction import lines
 
@@ -21,9 +21,6 @@ PARAMETER = "k8s_cluster_installation_param"
 API_PORT = 16443
 """Where HAProxy listens on a master, whose API server has 6443."""
 SECRETS = ("password",)
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
-_USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
-_VERSION = re.compile(r"v?1\.\d{1,3}\.\d{1,3}")
 
 
 @dataclass(frozen=True)
@@ -135,76 +132,31 @@ def _network(value: str) -> str:
     return str(ipaddress.ip_network(value, strict=False))
 
 
-def _is_text(value: Any) -> str:
-    return "" if isinstance(value, str) else f"must be text, not {type_name(value)}"
-
-
-def _is_name(value: Any) -> str:
-    return "" if isinstance(value, str) and _NAME.fullmatch(value) else "must be a name"
-
-
-def _is_user(value: Any) -> str:
-    return "" if isinstance(value, str) and _USER.fullmatch(value) else "must be the name of a user of the servers"
-
-
-def _is_cidr(value: Any) -> str:
-    try:
-        ipaddress.ip_network(value, strict=False)
-    except (ValueError, TypeError):
-        return "must be a network, such as 192.168.0.0/16"
-    return "" if isinstance(value, str) and "/" in value else "must be a network, such as 192.168.0.0/16"
-
-
-def _is_version(value: Any) -> str:
-    return "" if value == "" or (isinstance(value, str) and _VERSION.fullmatch(value)) else "must be a version, such as 1.36.3"
-
-
-def is_inside(path: str) -> bool:
-    """Whether a path stays in the package."""
-    return bool(path) and not path.startswith("/") and "\0" not in path and ".." not in path.split("/")
-
-
-def _is_path(value: Any) -> str:
-    return "" if value == "" or (isinstance(value, str) and is_inside(value)) else "must be a path in the package"
-
-
-def _are_paths(value: Any) -> str:
-    is_right = isinstance(value, list) and all(isinstance(one, str) and is_inside(one) for one in value)
-    return "" if is_right else "must be a list of paths in the package"
-
-
-def _between(least: int, most: int) -> Any:
-    def check(value: Any) -> str:
-        return "" if type(value) is int and least <= value <= most else f"must be an integer from {least} to {most}"
-
-    return check
-
-
 _GROUP: Mapping[str, Any] = {
-    "aspect_id": _is_name,
-    "vdu_id": _is_name,
-    "ssh_cp_name": _is_name,
-    "nic_cp_name": _is_name,
-    "username": _is_user,
-    "password": _is_text,
+    "aspect_id": checks.is_name,
+    "vdu_id": checks.is_name,
+    "ssh_cp_name": checks.is_name,
+    "nic_cp_name": checks.is_name,
+    "username": checks.is_user,
+    "password": checks.is_text,
 }
-_PROXY: Mapping[str, Any] = dict.fromkeys(("http_proxy", "https_proxy", "no_proxy", "k8s_node_cidr"), _is_text)
+_PROXY: Mapping[str, Any] = dict.fromkeys(("http_proxy", "https_proxy", "no_proxy", "k8s_node_cidr"), checks.is_text)
 _TABLES: Mapping[str, Mapping[str, Any]] = {
     "": {
-        "script_path": _is_path,
-        "vim_name": _is_name,
-        "ssh_key": _is_name,
-        "kubernetes_version": _is_version,
-        "manifests": _are_paths,
-        "api_port": _between(1, 65535),
-        "drain_timeout": _between(1, 3600),
+        "script_path": checks.is_path,
+        "vim_name": checks.is_name,
+        "ssh_key": checks.is_name,
+        "kubernetes_version": checks.is_version,
+        "manifests": checks.are_paths,
+        "api_port": checks.between(1, 65535),
+        "drain_timeout": checks.between(1, 3600),
     },
     "master_node": {
         **_GROUP,
-        "pod_cidr": _is_cidr,
-        "cluster_cidr": _is_cidr,
-        "cluster_cp_name": _is_name,
-        "cluster_fip_name": _is_name,
+        "pod_cidr": checks.is_network,
+        "cluster_cidr": checks.is_network,
+        "cluster_cp_name": checks.is_name,
+        "cluster_fip_name": checks.is_name,
     },
     "worker_node": _GROUP,
     "proxy": _PROXY,
@@ -223,19 +175,7 @@ def _problems(merged: Mapping[str, Any]) -> Iterator[str]:
         if not isinstance(given, Mapping):
             yield f".{section}: must be a mapping, not {type_name(given)}"
             continue
-        yield from _of_section(section, table, given)
-
-
-def _of_section(section: str, table: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
-    where = f".{section}" if section else ""
-    for key in sorted(given.keys() - table.keys()) if section else ():
-        hint = similar(str(key), table)
-        yield f"{where}.{key}: is not a parameter" + (f"; is it {hint}?" if hint else "")
-    for key, check in table.items():
-        if key in given and (wrong := check(given[key])):
-            yield f"{where}.{key}: {wrong}"
-    for key in _REQUIRED.get(section, ()):
-        if not given.get(key):
-            yield f"{where}.{key}: is missing"
-    if section in _REQUIRED and not given.get("vdu_id") and not given.get("aspect_id"):
-        yield f"{where}.vdu_id: is missing; it is the VDU of these servers"
+        where = f".{section}" if section else ""
+        yield from checks.fields(where, table, given, _REQUIRED.get(section, ()), may_have_others=not section)
+        if section in _REQUIRED and not given.get("vdu_id") and not given.get("aspect_id"):
+            yield f"{where}.vdu_id: is missing; it is the VDU of these servers"
