@@ -40,6 +40,8 @@ class Port:
     """The floating IP that leads to it, "" without one."""
     pairs: tuple[str, ...]
     """Addresses beside its own that it may send from."""
+    device: str = ""
+    """The server that has it, "" without one."""
 
     def allows(self, address: str) -> bool:
         """Whether it may have `address`, as a virtual IP."""
@@ -55,8 +57,8 @@ class Stack:
     ports: Mapping[str, Port]
     floating: Mapping[str, str]
     """Id of a floating IP -> id of its port."""
-    volumes: Mapping[str, Any]
-    """Id of a volume -> the server that it is attached to, "" without one."""
+    volumes: Mapping[str, tuple[str, ...]]
+    """Id of a volume -> the servers that it is attached to."""
 
     def find(self, stack: str, name: str) -> Resource:
         """The resource `name` in the template of that stack. Raises CloudError, which lists those that there are."""
@@ -65,6 +67,14 @@ class Stack:
             known = sorted({known for of, known in self.resources if of == stack})
             raise CloudError(f"Heat: the stack {stack} has no resource {name!r}; it has {', '.join(known) or 'none'}")
         return found
+
+    def only(self, name: str) -> Resource:
+        """The one resource `name`, in whichever template it is. Raises CloudError if there is none, or if there are several."""
+        found = [one for one in self.resources.values() if one.name == name]
+        if len(found) != 1:
+            count = f"{len(found)} resources" if found else "no resource"
+            raise CloudError(f"Heat: the stack {self.id} and those in it have {count} {name!r}, and must have one")
+        return found[0]
 
     def port(self, stack: str, name: str) -> Port:
         """The port that a resource is: a port, or a floating IP that leads to one. Raises CloudError."""
@@ -92,7 +102,7 @@ def read(cloud: Cloud, name: str, identifier: str, *, volumes: bool = False) -> 
         {(one.stack, one.name): one for one in resources},
         {text(one, "id"): _port(one, floating) for one in ports},
         {text(one, "id"): text(one, "port_id") for one in floating},
-        {text(one, "id"): next((text(at, "server_id") for at in entries(one, "attachments")), "") for one in attached},
+        {text(one, "id"): tuple(text(at, "server_id") for at in entries(one, "attachments")) for one in attached},
     )
 
 
@@ -119,4 +129,5 @@ def _port(listed: Mapping[str, Any], floating: Iterable[Mapping[str, Any]]) -> P
         next((text(one, "ip_address") for one in entries(listed, "fixed_ips")), ""),
         next((text(one, "floating_ip_address") for one in floating if one.get("port_id") == identifier), ""),
         tuple(text(one, "ip_address") for one in entries(listed, "allowed_address_pairs")),
+        text(listed, "device_id"),
     )

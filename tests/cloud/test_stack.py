@@ -35,7 +35,7 @@ def read(cloud: OpenStack, **options: bool) -> stack.Stack:
 def test_a_look_is_one_request_for_the_resources_and_a_list_each(cloud: OpenStack, volumes: bool, requests: int) -> None:
     found = read(cloud, volumes=volumes)
     assert len(cloud.seen) == requests
-    assert found.volumes == ({"v1": "s1", "v2": ""} if volumes else {})
+    assert found.volumes == ({"v1": ("s1",), "v2": ()} if volumes else {})
 
 
 def test_a_server_is_reached_at_its_port_or_its_floating_ip(cloud: OpenStack) -> None:
@@ -48,6 +48,14 @@ def test_a_server_is_reached_at_its_port_or_its_floating_ip(cloud: OpenStack) ->
 def test_a_resource_that_is_not_there_is_reported_with_those_that_are(cloud: OpenStack) -> None:
     with pytest.raises(CloudError, match=r"no resource 'masterNode_CP2'; it has masterNode, masterNode_CP1, masterNode_fip"):
         read(cloud).port("masterNode-0-id", "masterNode_CP2")
+
+
+@pytest.mark.parametrize(("name", "count"), [("vip", "no resource"), ("masterNode_CP1", "3 resources")])
+def test_a_resource_that_has_to_be_the_only_one_of_its_name(cloud: OpenStack, name: str, count: str) -> None:
+    found = read(cloud)
+    assert found.only("vip_CP").id == "port-vip"
+    with pytest.raises(CloudError, match=f"have {count} '{name}', and must have one"):
+        found.only(name)
 
 
 def test_a_resource_that_is_no_port_is_reported(cloud: OpenStack) -> None:
