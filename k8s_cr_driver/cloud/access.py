@@ -7,27 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from keystoneauth1 import exceptions
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.identity import v3
 from keystoneauth1.session import Session
 
-from k8s_cr_driver.errors import DriverError, InvalidRequest
-from k8s_cr_driver.objects.fields import mapping, text
-from k8s_cr_driver.redaction import foreign, words
+from k8s_cr_driver.cloud import session
+from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.kube.endpoint_rules import EndpointRules
+from k8s_cr_driver.objects.fields import text
 
-WITHIN = 60.0
-"""Seconds for one response."""
 TRIES = 5
 """Connections to a service that cannot be reached; the pauses between them grow from half a second."""
 STATES = [502, 503, 504]
 """Responses of a service that is away for a moment."""
-
-
-class CloudError(DriverError):
-    """OpenStack does not respond as it should."""
-
-    title = "OpenStack failed"
 
 
 @dataclass
@@ -39,7 +31,7 @@ class Cloud:
     requests: int = 0
 
     def get(self, service: str, path: str, **params: str | Sequence[str]) -> Mapping[str, Any]:
-        """The JSON of a response of the service of that type. Raises CloudError."""
+        """The JSON of a response of the service of that type. Raises CloudError, InvalidRequest."""
         return self._request(service, "GET", path, params=params)
 
     def post(self, service: str, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -48,10 +40,8 @@ class Cloud:
 
     def project(self) -> str:
         """The id of the project. Raises CloudError."""
-        try:
+        with session.explained("OpenStack, identity"):
             return str(self.session.get_project_id() or "")
-        except exceptions.ClientException as error:
-            raise CloudError(f"OpenStack, identity: {words(error)}") from None
 
     def _request(self, service: str, method: str, path: str, **options: Any) -> Mapping[str, Any]:
         self.requests += 1
@@ -64,24 +54,15 @@ class Cloud:
             status_code_retries=TRIES - 1,
             retriable_status_codes=STATES,
         )
-        attempt = f"OpenStack, {service}: {method} {path}"
-        try:
-            response = api.request(path, method, raise_exc=False, log=False, **options)
-        except exceptions.ClientException as error:
-            raise CloudError(f"{attempt}: {words(error)}") from None
-        if response.status_code >= 400:
-            raise CloudError(f"{attempt}: status {response.status_code}: {foreign(response.text[:500])}")
-        try:
-            return mapping(response.json())
-        except ValueError:
-            raise CloudError(f"{attempt}: the response is no JSON") from None
+        return session.request(api, f"OpenStack, {service}", method, path, **options)
 
 
-def of_vim(interface: Mapping[str, Any], access: Mapping[str, Any], verify: bool | str) -> Cloud:
+def of_vim(interface: Mapping[str, Any], access: Mapping[str, Any], verify: bool | str, rules: EndpointRules) -> Cloud:
     """
     The project of a VimConnectionInfo of type ETSINFV.OPENSTACK_KEYSTONE.V_3.
 
-    verify: whether certificates are verified, or the path of the CA. Raises InvalidRequest for a key that is missing.
+    verify: whether certificates are verified, or the path of the CA. rules: where its requests may go. Raises InvalidRequest
+    for a key that is missing.
     """
     needed = ("username", "password", "project", "userDomain", "projectDomain")
     if missing := [key for key in needed if not text(access, key)]:
@@ -94,4 +75,4 @@ def of_vim(interface: Mapping[str, Any], access: Mapping[str, Any], verify: bool
         user_domain_name=access["userDomain"],
         project_domain_name=access["projectDomain"],
     )
-    return Cloud(Session(plugin, verify=verify, timeout=WITHIN), text(access, "region"))
+    return Cloud(session.session(plugin, rules, verify), text(access, "region"))

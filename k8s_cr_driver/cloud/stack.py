@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from k8s_cr_driver.cloud.access import Cloud, CloudError
+from k8s_cr_driver.cloud.access import Cloud
+from k8s_cr_driver.cloud.session import CloudError
 from k8s_cr_driver.objects.fields import entries, text
 
 DEPTH = 3

@@ -16,15 +16,14 @@ from typing import Any
 import yaml
 from keystoneauth1 import exceptions, loading
 from keystoneauth1.adapter import Adapter
-from keystoneauth1.session import Session
 
+from k8s_cr_driver.cloud import session
 from k8s_cr_driver.errors import DriverError, InvalidRequest
+from k8s_cr_driver.kube.endpoint_rules import ANY
 from k8s_cr_driver.objects.fields import entries, mapping
-from k8s_cr_driver.redaction import foreign, words
+from k8s_cr_driver.redaction import words
 
 VIMS = "/v1.0/vims"
-RESPONSE_WITHIN = 60.0
-"""Seconds: Tacker connects to the cluster before it responds."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Vim:
 
 
 class Tacker:
-    """Tacker's API with the credentials of one entry of clouds.yaml."""
+    """Tacker's API with the credentials of one entry of clouds.yaml, whose cloud is the operator's own."""
 
     def __init__(self, cloud: Mapping[str, Any]) -> None:
         """Raises InvalidRequest."""
@@ -61,13 +60,9 @@ class Tacker:
         except TypeError:  # keystoneauth1 gives the plugin whatever `auth` has
             unknown = sorted(map(str, cloud["auth"].keys() - {option.dest for option in loader.get_options()}))
             raise InvalidRequest(f"The entry of clouds.yaml: auth has no setting {', '.join(unknown)}") from None
-        session = Session(
-            plugin,
-            verify=cloud.get("cacert") or cloud.get("verify", True),
-            timeout=RESPONSE_WITHIN,
-        )
+        verify = cloud.get("cacert") or cloud.get("verify", True)
         self._api = Adapter(
-            session,
+            session.session(plugin, ANY, verify),
             service_type="nfv-orchestration",
             interface=cloud.get("interface", "public"),
             region_name=cloud.get("region_name"),
@@ -103,17 +98,7 @@ class Tacker:
         return next((vim for vim in found if vim.get("name") == name), None)
 
     def _request(self, method: str, path: str, body: Any = None, params: Mapping[str, str] | None = None) -> Mapping[str, Any]:
-        """The response's JSON. Nothing of a request is logged: its body has the token."""
-        try:
-            response = self._api.request(path, method, json=body, params=params, raise_exc=False, log=False)
-        except exceptions.ClientException as error:
-            raise DriverError(f"Tacker: {method} {path}: {words(error)}") from None
-        if response.status_code >= 400:
-            raise DriverError(f"Tacker: {method} {path}: status {response.status_code}: {foreign(response.text[:500])}")
-        try:
-            return mapping(response.json())
-        except ValueError:
-            return {}
+        return session.request(self._api, "Tacker", method, path, json=body, params=params)
 
 
 def cloud(path: Path, name: str) -> Mapping[str, Any]:

@@ -34,7 +34,15 @@ class Way(NamedTuple):
     tls: ssl.SSLContext | None
 
     def send(
-        self, method: str, url: str, *, headers: Mapping[str, str], body: str = "", connect: float, within: float
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: str | bytes = "",
+        connect: float,
+        within: float,
+        limit: int = RESPONSE_LIMIT,
     ) -> Response:
         """The response, whatever its status, within so many seconds. Raises TransportError, ConnectionFailed."""
         until = time.monotonic() + within
@@ -50,7 +58,7 @@ class Way(NamedTuple):
                     retries=False,
                     preload_content=False,
                 )
-                return Response(response.status, response.headers, bounded.Response(response, until, RESPONSE_LIMIT).data)
+                return Response(response.status, response.headers, bounded.Response(response, until, limit).data)
         except urllib3.exceptions.SSLError as error:
             raise tls.failure(url, str(error)) from None
         except urllib3.exceptions.HTTPError as error:

@@ -120,7 +120,8 @@ class _Operation:
     @functools.cached_property
     def _cloud(self) -> Cloud:
         verify = conf.heat_verification(self.call.options)
-        return access.of_vim(mapping(self._vim, "interfaceInfo"), mapping(self._vim, "accessInfo"), verify)
+        rules = conf.endpoint_rules(self.call.options)
+        return access.of_vim(mapping(self._vim, "interfaceInfo"), mapping(self._vim, "accessInfo"), verify, rules)
 
     def _host(self, cloud: Cloud, node: Node) -> Host:
         group = self.parameters.masters if node.is_master else self.parameters.workers

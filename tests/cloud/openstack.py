@@ -12,7 +12,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 PROJECT = "id-of-p"
-SERVICES = ("orchestration", "network", "block-storage", "compute")
+SERVICES = ("orchestration", "network", "block-storage", "compute", "nfv-orchestration")
+
+
+@dataclass
+class Raw:
+    """A whole response."""
+
+    status: int
+    content: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -23,12 +32,21 @@ class OpenStack:
     responses: dict[str, Any] = field(default_factory=dict)
     failures: list[int] = field(default_factory=list)
     """Statuses of the next responses."""
+    catalog: str = ""
+    """Where the services are, if not here."""
+    authenticated: Any = None
+    """What Keystone responds in the place of a token, unless it is None."""
     seen: list[str] = field(default_factory=list)
 
     def vim(self, **changes: str) -> dict[str, dict[str, str]]:
         """The interfaceInfo and accessInfo of the project."""
         access = {"username": "u", "password": "secret-word", "project": "p", "userDomain": "d", "projectDomain": "d"}
         return {"interfaceInfo": {"endpoint": f"{self.url}/v3"}, "accessInfo": {**access, "region": "RegionOne", **changes}}
+
+    def authenticate(self, password: str) -> tuple[int, Any]:
+        if password != "secret-word":
+            return 401, {"error": {"message": "no", "code": 401}}
+        return 201, self.token() if self.authenticated is None else self.authenticated
 
     def token(self) -> dict[str, Any]:
         catalog = [
@@ -40,7 +58,8 @@ class OpenStack:
         return {"token": {"catalog": catalog, "methods": ["password"], "user": user, "project": project, **times}}
 
     def _endpoint(self, name: str) -> dict[str, str]:
-        return {"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "url": f"{self.url}/{name}", "id": name}
+        url = f"{self.catalog or self.url}/{name}"
+        return {"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "url": url, "id": name}
 
 
 @contextmanager
@@ -51,8 +70,7 @@ def serving() -> Iterator[OpenStack]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or "{}")
             if self.path == "/v3/auth/tokens":
-                right = body["auth"]["identity"]["password"]["user"]["password"] == "secret-word"
-                self._respond(201 if right else 401, cloud.token() if right else {"error": {"message": "no", "code": 401}})
+                self._respond(*cloud.authenticate(body["auth"]["identity"]["password"]["user"]["password"]))
             else:
                 self._request()
 
@@ -74,8 +92,10 @@ def serving() -> Iterator[OpenStack]:
                 self._respond(404, {"error": {"message": f"{path} is not here"}})
 
         def _respond(self, status: int, body: Any) -> None:
-            content = json.dumps(body).encode()
-            self.send_response(status)
+            raw = body if isinstance(body, Raw) else Raw(status, json.dumps(body).encode())
+            content = raw.content
+            self.send_response(raw.status)
+            list(map(self.send_header, raw.headers, raw.headers.values()))
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
             self.send_header("X-Subject-Token", "token-of-keystone")

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 import pytest
 
 from k8s_cr_driver.cloud import access, stack
-from k8s_cr_driver.cloud.access import CloudError
+from k8s_cr_driver.cloud.session import CloudError
 from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 
 from . import openstack, stacks
 from .openstack import OpenStack
+
+LOCAL = EndpointRules(("127.0.0.0/8",), plain_http=True)
 
 
 @pytest.fixture
@@ -24,7 +27,7 @@ def cloud() -> Iterator[OpenStack]:
 
 def opened(cloud: OpenStack, **changes: str) -> access.Cloud:
     vim = cloud.vim(**changes)
-    return access.of_vim(vim["interfaceInfo"], vim["accessInfo"], verify=False)
+    return access.of_vim(vim["interfaceInfo"], vim["accessInfo"], verify=False, rules=LOCAL)
 
 
 def read(cloud: OpenStack, **options: bool) -> stack.Stack:

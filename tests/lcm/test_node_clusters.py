@@ -110,6 +110,7 @@ def test_a_key_of_the_operator_opens_servers_of_its_projects_only(
     """Else whoever names it, with a cloud of his own making, runs a script as root on servers of others."""
     key = options_file.parent / "blue"
     key.write_text("the key\n")
+    options_file.write_text("[k8s_cr]\nallowed_endpoints = 127.0.0.1\nallow_http_endpoints = true\n")
     with openstack.serving() as cloud:
         own = {"private_key": str(key), "hosts": "10.20.0.0/16", "keystone": f"{cloud.url}/v3/", "projects": openstack.PROJECT}
         lines = [f"{name} = {value}" for name, value in {**own, **options}.items()]
@@ -130,6 +131,23 @@ def test_a_key_of_the_operator_opens_servers_of_its_projects_only(
         assert refused in failure and not cloud.seen
     else:
         assert "stacks" in failure and cloud.seen, "the stack is looked for"
+
+
+def test_the_services_of_the_vim_are_judged_by_the_options_of_endpoints(options_file: Path) -> None:
+    options_file.write_text("[k8s_cr]\nallow_http_endpoints = true\n")
+    with openstack.serving() as cloud:
+        given = {
+            "operation": "heal_end",
+            "request": {"additionalParams": {"k8s_cluster_installation_param": PARAMETERS}},
+            "vnf_instance": {
+                "id": "4a1f",
+                "vimConnectionInfo": {"vim1": {**VIMS["vim1"], **cloud.vim()}},
+                "instantiatedVnfInfo": {"metadata": {"stack_id": "s"}},
+            },
+            "user_script_err_handling_data": {},
+        }
+        _, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
+    assert "no connection to this host is permitted" in failure and "[k8s_cr] allowed_endpoints" in failure
 
 
 def test_the_script_that_stands_in_mgmt_is_the_one_that_is_added() -> None:

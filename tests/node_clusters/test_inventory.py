@@ -14,6 +14,7 @@ from k8s_cr_driver.node_clusters import inventory, parameters
 from k8s_cr_driver.node_clusters.inventory import Endpoint, Inventory
 from tests.cloud import openstack, stacks
 from tests.cloud.openstack import OpenStack
+from tests.cloud.test_stack import LOCAL
 
 GIVEN = {
     "master_node": {"vdu_id": "masterNode", "ssh_cp_name": "masterNode_fip", "username": "u", "cluster_cp_name": "vip_CP"},
@@ -30,7 +31,7 @@ def cloud() -> Iterator[OpenStack]:
 def read(cloud: OpenStack, pairs: str = stacks.VIP, masters: int = 3) -> Inventory:
     stacks.fill(cloud, pairs)
     vim = cloud.vim()
-    opened = access.of_vim(vim["interfaceInfo"], vim["accessInfo"], verify=False)
+    opened = access.of_vim(vim["interfaceInfo"], vim["accessInfo"], verify=False, rules=LOCAL)
     instance = stacks.instance(masters)
     found = stack.read(opened, *inventory.stack_of(instance))
     return inventory.read(instance, parameters.read(GIVEN, {}, stacks.INSTANCE), found)
