@@ -25,12 +25,12 @@ def fields(
     for key in () if may_have_others else sorted(given.keys() - table.keys()):
         hint = similar(str(key), table)
         yield f"{where}.{key}: is not a parameter" + (f"; is it {hint}?" if hint else "")
+    missing = [key for key in required if not given.get(key)]
     for key, check in table.items():
-        if key in given and (wrong := check(given[key])):
+        if key in given and key not in missing and (wrong := check(given[key])):
             yield f"{where}.{key}: {wrong}"
-    for key in required:
-        if not given.get(key):
-            yield f"{where}.{key}: is missing"
+    for key in missing:
+        yield f"{where}.{key}: is missing"
 
 
 def is_text(value: Any) -> str:

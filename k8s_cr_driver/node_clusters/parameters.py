@@ -14,13 +14,15 @@ from typing import Any
 
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.node_clusters import checks
+from k8s_cr_driver.node_clusters.storage import parameters as storage
 from k8s_cr_driver.objects.fields import mapping, similar, text, type_name
 from k8s_cr_driver.redaction import lines
 
 PARAMETER = "k8s_cluster_installation_param"
 API_PORT = 16443
 """Where HAProxy listens on a master, whose API server has 6443."""
-SECRETS = ("password",)
+NOT_KEPT = ("password", "force")
+"""What a later request repeats, or does without."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class Parameters:
     api_port: int
     drain_timeout: int
     proxy: Mapping[str, str]
+    storage: storage.Storage
 
 
 def read(given: Any, kept: Mapping[str, Any], instance: str) -> Parameters:
@@ -90,6 +93,7 @@ def read(given: Any, kept: Mapping[str, Any], instance: str) -> Parameters:
         api_port=merged.get("api_port", API_PORT),
         drain_timeout=merged.get("drain_timeout", 300),
         proxy={key: value for key, value in mapping(merged, "proxy").items() if value},
+        storage=storage.read(merged),
     )
 
 
@@ -98,7 +102,7 @@ def without_secrets(merged: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: without_secrets(value) if isinstance(value, Mapping) else value
         for key, value in merged.items()
-        if key not in SECRETS
+        if key not in NOT_KEPT
     }
 
 
@@ -166,7 +170,7 @@ _REQUIRED = {"master_node": ("ssh_cp_name", "username", "cluster_cp_name"), "wor
 
 def _problems(merged: Mapping[str, Any]) -> Iterator[str]:
     """Each begins with the path below the parameter."""
-    sections = {name for name in _TABLES if name}
+    sections = {name for name in (*_TABLES, *storage.SECTIONS) if name}
     for key in sorted(merged.keys() - _TABLES[""].keys() - sections):
         hint = similar(str(key), [*_TABLES[""], *sections])
         yield f".{key}: is not a parameter" + (f"; is it {hint}?" if hint else "")
@@ -179,3 +183,4 @@ def _problems(merged: Mapping[str, Any]) -> Iterator[str]:
         yield from checks.fields(where, table, given, _REQUIRED.get(section, ()), may_have_others=not section)
         if section in _REQUIRED and not given.get("vdu_id") and not given.get("aspect_id"):
             yield f"{where}.vdu_id: is missing; it is the VDU of these servers"
+    yield from storage.problems(merged)
