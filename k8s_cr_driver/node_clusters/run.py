@@ -8,13 +8,11 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.node_clusters import facts as looks
-from k8s_cr_driver.node_clusters import plan
+from k8s_cr_driver.node_clusters import plan, work
 from k8s_cr_driver.node_clusters.facts import APPLIED, INSTALLED, KUBECONFIG, Cluster, Facts, Server
 from k8s_cr_driver.node_clusters.inventory import Inventory, Node
 from k8s_cr_driver.node_clusters.kubeadm import balancing, configuration
@@ -28,14 +26,8 @@ from k8s_cr_driver.ssh.hosts import Hosts
 BOOT_WITHIN = 300.0
 """Seconds in which a new server has to accept a login."""
 INSTALL_WITHIN, KUBEADM_WITHIN, READY_WITHIN = 1800.0, 900.0, 300.0
-PAUSE = 1.0
-"""Seconds between two looks at what has to become ready."""
 TRIES = 10
 """Of what the API server refuses for a moment."""
-PARALLEL = 8
-"""Servers that are worked on at once."""
-T = TypeVar("T")
-U = TypeVar("U")
 
 _CERTIFICATE_KEY = re.compile(r"\b[0-9a-f]{64}\b")
 _JOIN = re.compile(r"--token (\S+) .*?--discovery-token-ca-cert-hash (sha256:[0-9a-f]{64})", re.DOTALL)
@@ -79,7 +71,7 @@ class Run:
         """What there is. Servers must respond within `patience` seconds; with 0 those that do not are left out."""
         end = time.monotonic() + patience
         nodes = self.inventory.nodes
-        read = self._on_all(nodes, functools.partial(self._server, end=end if patience else 0.0))
+        read = work.on_all(nodes, functools.partial(self._server, end=end if patience else 0.0))
         servers = {node.name: server for node, server in zip(nodes, read, strict=True) if server is not None}
         return Facts(servers, self._cluster(servers))
 
@@ -90,16 +82,14 @@ class Run:
 
     def _server(self, node: Node, end: float) -> Server | None:
         """None for one that does not respond, unless it has to until `end`."""
-        while True:
-            try:
-                return looks.read_server(self.run(node, looks.of_server(node, self.inventory.endpoint.address)))
-            except Unreachable:
-                if not end:
-                    self.progress(f"{node.name}: does not respond")
-                    return None
-                if time.monotonic() > end:
-                    raise
-            time.sleep(PAUSE)
+        command = looks.of_server(node, self.inventory.endpoint.address)
+        try:
+            return work.when_reachable(lambda: looks.read_server(self.run(node, command)), end)
+        except Unreachable:
+            if end:
+                raise
+            self.progress(f"{node.name}: does not respond")
+            return None
 
     def _cluster(self, servers: Mapping[str, Server]) -> Cluster | None:
         """As the first master that responds has it; None where none does, or there is no cluster yet."""
@@ -119,6 +109,11 @@ class Run:
     def run(self, node: Node, command: Command) -> str:
         return self.hosts.run(self.reach[node.name], command)
 
+    def kubectl(self, what: str, *argv: str, stdin: str = "", within: float = 120.0) -> str:
+        """What kubectl prints on a master of the cluster. Raises DriverError."""
+        master = self._master()
+        return self._patiently(master, _kubectl(master, what, *argv, stdin=stdin, within=within))
+
     def _patiently(self, node: Node, command: Command) -> str:
         """A command that may be repeated: the API server beside it does not respond while etcd changes its members."""
         for _ in range(TRIES - 1):
@@ -126,14 +121,8 @@ class Run:
                 return self.run(node, command)
             except HostError as error:
                 self.progress(f"{error}; it is tried again")
-                time.sleep(PAUSE)
+                time.sleep(work.PAUSE)
         return self.run(node, command)
-
-    def _on_all(self, items: Sequence[T], work: Callable[[T], U]) -> list[U]:
-        if not items:
-            return []
-        with ThreadPoolExecutor(min(PARALLEL, len(items)), "server") as pool:
-            return list(pool.map(work, items))
 
     def _do(self, phases: list[plan.Phase]) -> None:
         for phase in phases:
@@ -142,7 +131,7 @@ class Run:
                 for step in phase.steps:
                     self._step(step)
             else:
-                self._on_all(phase.steps, self._step)
+                work.on_all(phase.steps, self._step)
             self.changes += len(phase.steps)
             if phase.name == "load balancing":
                 self._await_holder()
@@ -247,7 +236,7 @@ class Run:
 
     def _await_holder(self) -> None:
         """One master has the virtual IP; two may have it for a moment."""
-        self._until(lambda: self._holders(), lambda found: len(found) == 1, 30, "has the virtual IP; exactly one master has to")
+        work.until(lambda: self._holders(), lambda found: len(found) == 1, 30, "has the virtual IP; exactly one master has to")
 
     def _holders(self) -> list[str]:
         facts = Facts(
@@ -268,15 +257,8 @@ class Run:
             cluster = looks.read_cluster(self._patiently(master, looks.of_cluster(master, self.inventory.masters)))
             return sorted(name for name in names if not cluster.ready.get(name))
 
-        self._until(missing, lambda found: not found, READY_WITHIN, "is not Ready")
+        work.until(missing, lambda found: not found, READY_WITHIN, "is not Ready")
         self.progress(f"all {len(names)} nodes are Ready; {self.changes} changes, {self.hosts.connections} connections")
-
-    def _until(self, look: Callable[[], list[str]], is_right: Callable[[list[str]], bool], within: float, wrong: str) -> None:
-        end = time.monotonic() + within
-        while not is_right(found := look()):
-            if time.monotonic() > end:
-                raise DriverError(f"{', '.join(found) or 'no node'} {wrong}, within {within:.0f} s")
-            time.sleep(PAUSE)
 
 
 _LASTING = ("--ttl=30m", "--print-join-command")
