@@ -86,6 +86,12 @@ GRANTS = [
         help="ClusterRoles that RoleBindings of tenants may name, with * for any part. Other RoleBindings name Roles of their "
         "package.",
     ),
+    cfg.ListOpt(
+        "tenant_external_names",
+        default=[],
+        help="Hosts that the field externalName of tenants' Services may name, with * for any part, beside public names and "
+        "Services of its own namespace, such as ``*.corp.internal``.",
+    ),
     cfg.BoolOpt(
         "allow_service_addresses",
         default=False,
@@ -135,7 +141,7 @@ OPTIONS = [
         "allowed_ssh_hosts",
         default=[],
         help="Hosts to which the management drivers of clusters on servers connect by SSH, in the form of allowed_endpoints. "
-        "By default all addresses that are neither loopback nor link-local.",
+        "By default global addresses only: the addresses of servers are what a cloud says, which may be a tenant's own.",
     ),
     cfg.BoolOpt(
         "allow_http_endpoints",
@@ -369,7 +375,7 @@ def _group(conf: cfg.ConfigOpts, name: str, options: list[cfg.Opt]) -> Any:
 
 def ssh_rules(options: Any) -> EndpointRules:
     """To which servers the management drivers of clusters on servers connect."""
-    return EndpointRules(tuple(options.allowed_ssh_hosts), plain_http=True, option="allowed_ssh_hosts")
+    return EndpointRules(tuple(options.allowed_ssh_hosts), plain_http=True, option="[k8s_cr] allowed_ssh_hosts")
 
 
 def ssh_key(options: Any, name: str, keystone: str, project: Callable[[], str]) -> tuple[str, EndpointRules]:
@@ -414,6 +420,7 @@ def tenant_rules(conf: cfg.ConfigOpts, project: str, may_use: Callable[[str], st
     return tenants.Rules(
         tenant_kinds=[one for group in groups for one in group.tenant_kinds],
         tenant_cluster_roles=[one for group in groups for one in group.tenant_cluster_roles],
+        tenant_external_names=[one for group in groups for one in group.tenant_external_names],
         allow_service_addresses=any(group.allow_service_addresses for group in groups),
         tenant_pod_security=conf.k8s_cr.tenant_pod_security,
         may_use=may_use,

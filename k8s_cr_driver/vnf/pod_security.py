@@ -11,10 +11,11 @@ admission.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from k8s_cr_driver.objects.fields import mapping
+from k8s_cr_driver.vnf import other_namespaces
 
 _CAPABILITIES = frozenset(
     {
@@ -34,25 +35,41 @@ _SELINUX_TYPES = ("", "container_t", "container_init_t", "container_kvm_t", "con
 _PROFILES = (None, "", "RuntimeDefault", "Localhost")
 _SNIPPETS = ("-snippet", "-snippets")
 _NETWORKS = "k8s.v1.cni.cncf.io/networks"
-_ADDRESS_ENDINGS = ("loadbalancerips", "load-balancer-ip", "load-balancer-id", "/ips", "allow-shared-ip", "sharing-key")
+_ADDRESS_ENDINGS = (
+    *("loadbalancerips", "floatingips", "/ips", "-ips", "addresses", "ip-address", "ip_address", "ipaddrs", "eip-allocations"),
+    *("load-balancer-ip", "load-balancer-ipv4", "load-balancer-ipv6", "load-balancer-id", "load-balancer-address", "pip-name"),
+    *("address-pool", "from-pool", "ipv4pools", "ipv6pools", "service-group", "allow-shared-ip", "sharing-key"),
+)
 """Of annotations by which controllers choose the address of a Service, or that of another one."""
 
-Rule = Callable[[Any, str], Iterator[str]]
-"""Of a field's value and the namespace of its object: what is wrong, each with the rest of the path, if there is one."""
 
 
-def violations(value: Any, home: str, *, addresses: bool, path: str = "") -> Iterator[str]:
-    """Texts `PATH: REASON` for a manifest in the namespace `home`; with `addresses` those of Services may be chosen."""
+class Home(NamedTuple):
+    """Where an object is, and what the operator allows there."""
+
+    namespace: str
+    addresses: bool = False
+    """Whether those of Services may be chosen."""
+    external_names: Sequence[str] = ()
+    """Patterns of hosts that a Service may stand for."""
+
+
+Rule = Callable[[Any, Home], Iterator[str]]
+"""Of a field's value: what is wrong, each with the rest of the path, if there is one."""
+
+
+def violations(value: Any, home: Home, path: str = "") -> Iterator[str]:
+    """Texts `PATH: REASON` for a manifest."""
     if isinstance(value, list):
         for index, item in enumerate(value):
-            yield from violations(item, home, addresses=addresses, path=f"{path}[{index}]")
+            yield from violations(item, home, f"{path}[{index}]")
     elif isinstance(value, dict):
         for name, item in value.items():
             place = f"{path}.{name}" if path else str(name)
-            for rules in (_RULES, {} if addresses else _ADDRESSES):
+            for rules in (_RULES, {} if home.addresses else _ADDRESSES):
                 if rule := rules.get(name):
                     yield from (f"{place}{found}" for found in rule(item, home))
-            yield from violations(item, home, addresses=addresses, path=place)
+            yield from violations(item, home, place)
 
 
 def _is_on(value: Any) -> bool:
@@ -81,58 +98,56 @@ def _is_number(value: Any) -> bool:
 
 
 def _profile(reason: str) -> Rule:
-    def rule(value: Any, _: str) -> Iterator[str]:
+    def rule(value: Any, _: Home) -> Iterator[str]:
         if isinstance(value, dict) and value.get("type") not in _PROFILES:
             yield f".type: {reason}"
 
     return rule
 
 
-def _proc_mount(value: Any, _: str) -> Iterator[str]:
+def _proc_mount(value: Any, _: Home) -> Iterator[str]:
     if value not in (None, "", "Default"):
         yield ": shows and changes what the kernel has for the node"
 
 
-def _capabilities(value: Any, _: str) -> Iterator[str]:
+def _capabilities(value: Any, _: Home) -> Iterator[str]:
     added = value.get("add") if isinstance(value, dict) else None
     for name in added if isinstance(added, list) else ():
         if str(name).upper().removeprefix("CAP_") not in _CAPABILITIES:
             yield f".add: {name} is none of the profile baseline"
 
 
-def _selinux(value: Any, _: str) -> Iterator[str]:
+def _selinux(value: Any, _: Home) -> Iterator[str]:
     if isinstance(value, dict):
         if (value.get("type") or "") not in _SELINUX_TYPES:
             yield ".type: is none of the profile baseline"
         yield from (f".{name}: is none of the profile baseline" for name in ("user", "role") if value.get(name))
 
 
-def _sysctls(value: Any, _: str) -> Iterator[str]:
+def _sysctls(value: Any, _: Home) -> Iterator[str]:
     for one in value if isinstance(value, list) else ():
         if isinstance(one, dict) and str(one.get("name")) not in _SYSCTLS:
             yield f": {one.get('name')} is none of the profile baseline"
 
 
-def _handler(value: Any, _: str) -> Iterator[str]:
+def _handler(value: Any, _: Home) -> Iterator[str]:
     if isinstance(value, dict) and value.get("host"):
         yield ".host: sends requests of the node to another host"
 
 
-def _priority(value: Any, _: str) -> Iterator[str]:
+def _priority(value: Any, _: Home) -> Iterator[str]:
     if isinstance(value, str) and value.startswith("system-"):
         yield ": displaces Pods of others"
 
 
-def _external_name(value: Any, home: str) -> Iterator[str]:
-    name = str(value or "").rstrip(".").lower()
-    inner = name.removesuffix(".cluster.local")
-    if name == "localhost" or (inner.endswith(".svc") and not inner.endswith(f".{home}.svc")):
-        yield ": leads to a Service of another namespace"
+def _external_name(value: Any, home: Home) -> Iterator[str]:
+    if reason := other_namespaces.external_name(str(value or ""), home.namespace, home.external_names):
+        yield f": {reason}"
 
 
-def _metadata(value: Any, home: str) -> Iterator[str]:
+def _metadata(value: Any, home: Home) -> Iterator[str]:
     for name, given in mapping({"value": value}, "value", "annotations").items():
-        if reason := _of_annotation(str(name), str(given), home):
+        if reason := _of_annotation(str(name), str(given), home.namespace):
             yield f".annotations.{name}: {reason}"
 
 
@@ -148,7 +163,7 @@ def _of_annotation(name: str, value: str, home: str) -> str:
         return "configures a controller that others use"
     if name == _NETWORKS and (others := _namespaces_of(value) - {"", home}):
         return f"attaches a network of the namespace {min(others)}"
-    return ""
+    return other_namespaces.annotation(name, value, home)
 
 
 def _namespaces_of(value: str) -> set[str]:
@@ -161,7 +176,7 @@ def _namespaces_of(value: str) -> set[str]:
     return {str(one.get("namespace") or "") for one in networks if isinstance(one, Mapping)}
 
 
-def _addresses(value: Any, _: str) -> Iterator[str]:
+def _addresses(value: Any, _: Home) -> Iterator[str]:
     for name in mapping({"value": value}, "value", "annotations"):
         if str(name).lower().endswith(_ADDRESS_ENDINGS):
             yield f".annotations.{name}: chooses an address"

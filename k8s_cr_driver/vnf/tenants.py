@@ -41,6 +41,10 @@ _OF_NAMESPACES = ("", "app.kubernetes.io", _POD_SECURITY.rstrip("/"), "k8s-cr-dr
 _EXEMPTIONS = frozenset({"control-plane"})
 _GRANTING = frozenset({"*", "bind", "escalate", "impersonate"})
 """Verbs of a role by which its subject gets more than the role says (Kubernetes, RBAC good practices)."""
+_OF_KUBERNETES = (".k8s.io", ".x-k8s.io", ".kubernetes.io")
+"""Ends of the API groups of the project and its subprojects, whose controllers all have in common."""
+_ACCOUNT = "system:serviceaccount:"
+"""Begins the name of one ServiceAccount as a user."""
 _READING = frozenset({"get", "list", "watch"})
 _UNGIVEN = frozenset({"roles", "rolebindings", "serviceaccounts/token", "endpoints", "endpointslices"})
 _UNGIVEN_OR_ALL = _UNGIVEN | {"network-attachment-definitions", "*"}
@@ -55,6 +59,8 @@ class Rules:
     """Patterns of further kinds, also outside of namespaces."""
     tenant_cluster_roles: Sequence[str] = ()
     """Patterns of ClusterRoles that RoleBindings may name."""
+    tenant_external_names: Sequence[str] = ()
+    """Patterns of hosts that are not public, and that Services may stand for."""
     allow_service_addresses: bool = False
     tenant_pod_security: str = LEVELS[0]
     """What the label `pod-security.kubernetes.io/enforce` of a Namespace says at least."""
@@ -89,7 +95,8 @@ def _found(obj: Object, rules: Rules, places: Mapping[str, str], roles: Iterable
     if str(kind) == f"RoleBinding.{_RBAC}":
         yield from _of_binding(obj, rules, roles)
     if kind not in _TEXTS:
-        yield from pod_security.violations(obj, key.namespace, addresses=rules.allow_service_addresses)
+        home = pod_security.Home(key.namespace, rules.allow_service_addresses, rules.tenant_external_names)
+        yield from pod_security.violations(obj, home)
 
 
 def _nothing(obj: Object, rules: Rules) -> Iterator[str]:
@@ -112,7 +119,8 @@ def _of_namespace(obj: Object, rules: Rules) -> Iterator[str]:
 def _of_crd(obj: Object, rules: Rules) -> Iterator[str]:
     if field(obj, "spec", "conversion", "strategy") == "Webhook" or field(obj, "spec", "conversion", "webhook"):
         yield "spec.conversion: its webhook reads and changes the objects of all"
-    if str(field(obj, "spec", "group")).endswith((".k8s.io", ".kubernetes.io")):
+    group = str(field(obj, "spec", "group")).lower()
+    if "." not in group or f".{group}".endswith(_OF_KUBERNETES):
         yield "spec.group: is one of Kubernetes"
 
 
@@ -137,6 +145,14 @@ def _of_binding(obj: Object, rules: Rules, roles: Iterable[ObjectKey]) -> Iterat
         yield f"roleRef: the {kind} {name} is none that the operator lists in tenant_cluster_roles"
 
 
+def _of_subjects(obj: Object, rules: Rules) -> Iterator[str]:
+    own = f"system:serviceaccounts:{key_of(obj).namespace}"
+    for index, subject in enumerate(entries(obj, "subjects")):
+        kind, name = field(subject, "kind"), str(field(subject, "name"))
+        if name.startswith("system:") and kind != "ServiceAccount" and name != own and not name.startswith(_ACCOUNT):
+            yield f"subjects[{index}].name: {name} are the users of all, or the cluster itself"
+
+
 def _of_claim(obj: Object, rules: Rules) -> Iterator[str]:
     if field(obj, "spec", "volumeName"):
         yield "spec.volumeName: chooses a volume, which may be that of others"
@@ -158,6 +174,8 @@ _BY_KIND: dict[str, Callable[[Object, Rules], Iterator[Any]]] = {
     "Namespace": _of_namespace,
     "CustomResourceDefinition.apiextensions.k8s.io": _of_crd,
     f"Role.{_RBAC}": _of_role,
+    f"RoleBinding.{_RBAC}": _of_subjects,
+    f"ClusterRoleBinding.{_RBAC}": _of_subjects,
     "PersistentVolumeClaim": _of_claim,
     "VolumeSnapshot.snapshot.storage.k8s.io": _of_snapshot,
     "PersistentVolume": _of_volume,

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from k8s_cr_driver.lcm import hook
+from k8s_cr_driver.errors import NotPermitted
+from k8s_cr_driver.lcm import conf, hook
 from k8s_cr_driver.package import scripts
 from tests.cloud import openstack
 
@@ -148,6 +149,27 @@ def test_the_services_of_the_vim_are_judged_by_the_options_of_endpoints(options_
         }
         _, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
     assert "no connection to this host is permitted" in failure and "[k8s_cr] allowed_endpoints" in failure
+
+
+@pytest.mark.parametrize(
+    ("listed", "address", "permitted"),
+    [
+        ("", "8.8.8.8", True),
+        ("", "10.20.0.5", False),
+        ("", "127.0.0.1", False),
+        ("10.20.0.0/16", "10.20.0.5", True),
+        ("10.20.0.0/16", "8.8.8.8", False),
+    ],
+)
+def test_servers_on_private_addresses_have_to_be_listed(options_file: Path, listed: str, address: str, permitted: bool) -> None:
+    """The cloud that says where a server is may be one of a tenant's making."""
+    options_file.write_text(f"[k8s_cr]\nallowed_ssh_hosts = {listed}\n")
+    rules = conf.ssh_rules(conf.of_conductor())
+    if permitted:
+        assert rules(address, [address]) == [address]
+    else:
+        with pytest.raises(NotPermitted, match=r"\[k8s_cr\] allowed_ssh_hosts"):
+            rules(address, [address])
 
 
 def test_the_script_that_stands_in_mgmt_is_the_one_that_is_added() -> None:

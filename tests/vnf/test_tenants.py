@@ -67,6 +67,10 @@ def service(**spec: Any) -> dict[str, Any]:
     return placed(obj("v1", "Service", "a", spec=spec))
 
 
+def named(name: str) -> dict[str, Any]:
+    return service(type="ExternalName", externalName=name)
+
+
 def converting() -> dict[str, Any]:
     crd = crontab_crd()
     crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"clientConfig": {"url": "https://192.0.2.1"}}}
@@ -83,6 +87,60 @@ def claiming(**spec: Any) -> dict[str, Any]:
     made = placed(claim("a"))
     made["spec"] = {**made.get("spec", {}), **spec}
     return made
+
+
+def bound_to(kind: str, name: str) -> dict[str, Any]:
+    own = {"kind": "ServiceAccount", "name": "default", "namespace": "red"}
+    return {**binding("RoleBinding", "view"), "subjects": [own, {"kind": kind, "name": name}]}
+
+
+OTHERS, INNER = "leads to a Service of another namespace", "leads to a host that is known in the cluster only"
+EXTERNAL_NAMES = {
+    "db.blue.svc.cluster.local": OTHERS,
+    "db.blue.svc": OTHERS,
+    "db.blue.svc.": OTHERS,
+    "db.blue.svc.k8s.corp.example": OTHERS,
+    "pod-0.db.blue.SVC.example.com": OTHERS,
+    "10-0-0-1.blue.pod.cluster.local": OTHERS,
+    "db.red.svc.db.blue.svc.example.com": OTHERS,
+    "kubernetes.default": INNER,
+    "dns.kube-system": INNER,
+    "db": INNER,
+    "localhost": INNER,
+    "a.localhost": INNER,
+    "db.cluster.local": INNER,
+    "metadata.google.internal": INNER,
+    "169.254.169.254": "leads to an address",
+    "10.1": "leads to an address",
+    "fd00::1": INNER,
+    "0xa9fea9fe": INNER,
+}
+ANNOTATIONS = {
+    ("nginx.ingress.kubernetes.io/auth-tls-secret", "blue/ca"): "names an object of the namespace blue",
+    ("nginx.ingress.kubernetes.io/auth-secret", "blue/basic"): "names an object of the namespace blue",
+    ("nginx.ingress.kubernetes.io/proxy-ssl-secret", " blue/ca "): "names an object of the namespace blue",
+    ("nginx.ingress.kubernetes.io/auth-proxy-set-headers", "red/a, blue/a"): "names an object of the namespace blue",
+    ("haproxy.org/ssl-certificate", "blue/ca"): "names an object of the namespace blue",
+    ("haproxy-ingress.github.io/auth-secret", "file:///etc/passwd"): "names a file of the controller",
+    ("haproxy-ingress.github.io/config-backend", "server a"): "configures a controller",
+    ("projectcontour.io/tls-cert-namespace", "blue"): "names an object of the namespace blue",
+    ("traefik.ingress.kubernetes.io/router.middlewares", "red-a@kubernetescrd,blue-a@kubernetescrd"): "of another namespace",
+    ("alb.ingress.kubernetes.io/group.name", "shared"): "joins the load balancer of others",
+    ("replicator.v1.mittwald.de/replicate-from", "blue/secret"): "names an object of the namespace blue",
+    ("reflector.v1.k8s.emberstack.com/reflects", "blue/secret"): "names an object of the namespace blue",
+    ("nginx.org/server-snippets", "x"): "configures a controller",
+}
+OWN_ANNOTATIONS = {
+    "nginx.ingress.kubernetes.io/auth-secret": "basic",
+    "nginx.ingress.kubernetes.io/auth-tls-secret": "red/ca",
+    "nginx.ingress.kubernetes.io/rewrite-target": "/a/b/$2",
+    "nginx.ingress.kubernetes.io/auth-url": "https://auth.example.com/a/b",
+    "nginx.ingress.kubernetes.io/whitelist-source-range": "192.0.2.0/24,2001:db8::/32",
+    "nginx.ingress.kubernetes.io/backend-protocol": "HTTPS",
+    "traefik.ingress.kubernetes.io/router.middlewares": "red-a@kubernetescrd",
+    "projectcontour.io/tls-cert-namespace": "red",
+    "example.com/image": "library/web",
+}
 
 
 CLUSTER_SCOPED = [
@@ -152,7 +210,19 @@ def test_a_kind_outside_of_namespaces_is_a_violation_unless_the_operator_lists_i
         (namespace(enforcing("baseline", **{"resource.kubernetes.io/admin-access": "true"})), "may switch off"),
         (namespace(enforcing("baseline"), **{"scheduler.alpha.kubernetes.io/node-selector": "a=b"}), "may switch off"),
         (converting(), "spec.conversion: its webhook reads and changes the objects of all"),
-        (of_group("gateway.networking.k8s.io"), "spec.group: is one of Kubernetes"),
+        *(
+            (of_group(group), "spec.group: is one of Kubernetes")
+            for group in ("k8s.io", "gateway.networking.k8s.io", "kubernetes.io", "cluster.x-k8s.io", "x-k8s.io", "apps",
+                          "infrastructure.cluster.x-k8s.io", "kueue.x-k8s.io", "a.kubernetes.io", "K8S.io")
+        ),
+        *(
+            (bound_to(kind, name), f"subjects[1].name: {name} are the users of all")
+            for kind, name in (
+                *(("Group", "system:authenticated"), ("Group", "system:unauthenticated"), ("User", "system:anonymous")),
+                *(("Group", "system:serviceaccounts"), ("Group", "system:serviceaccounts:blue"), ("Group", "system:masters")),
+                *(("Group", "system:nodes"), ("User", "system:kube-scheduler")),
+            )
+        ),
         (with_pod(hostNetwork=True), "spec.jobs[0].template.spec.hostNetwork: is a namespace of the node"),
         (with_pod(hostPID=True), "hostPID"),
         (with_pod(hostIPC="true"), "hostIPC"),
@@ -191,7 +261,16 @@ def test_a_kind_outside_of_namespaces_is_a_violation_unless_the_operator_lists_i
         (service(healthCheckNodePort=30081), "spec.healthCheckNodePort: chooses a port of all nodes"),
         (annotated("Service", **{"metallb.io/loadBalancerIPs": "192.0.2.1"}), "chooses an address"),
         (annotated("Service", **{"loadbalancer.openstack.org/load-balancer-id": "a"}), "chooses an address"),
-        (service(externalName="db.blue.svc.cluster.local"), "spec.externalName: leads to a Service of another namespace"),
+        *((service(externalName=name), f"spec.externalName: {words}") for name, words in EXTERNAL_NAMES.items()),
+        *(
+            (annotated("Service", **{name: "a"}), "chooses an address")
+            for name in ("metallb.universe.tf/address-pool", "metallb.io/address-pool", "io.cilium/lb-ipam-ips",
+                         "kube-vip.io/loadbalancerIPs", "purelb.io/addresses", "cni.projectcalico.org/ipAddrs",
+                         "service.beta.kubernetes.io/aws-load-balancer-eip-allocations",
+                         "loadbalancer.openstack.org/load-balancer-address",
+                         "service.beta.kubernetes.io/azure-pip-name", "ovn.kubernetes.io/ip_address")
+        ),
+        *((annotated("Ingress", **{name: value}), words) for (name, value), words in ANNOTATIONS.items()),
         (claiming(volumeName="pv-of-blue"), "spec.volumeName: chooses a volume"),
         (claiming(dataSourceRef={"kind": "PersistentVolumeClaim", "name": "a", "namespace": "blue"}), "is another one"),
         (placed(obj("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "a", spec={"source": {"volumeSnapshotContentName": "b"}})),
@@ -238,7 +317,12 @@ def test_other_objects_are_no_violation() -> None:
         binding("RoleBinding", "a", "Role"),
         placed(crontab("a")),
         service(type="NodePort", ports=[{"port": 80, "nodePort": 0}]),
-        service(externalName="db.example.com"),
+        *map(named, ("db.example.com", "db.example.com.", "svc.example.com", "a.svc", "db.red.svc", "db.red.svc.example.com")),
+        named("xn--bcher-kva.xn--p1ai"),
+        annotated("Ingress", **OWN_ANNOTATIONS),
+        *(bound_to("Group", name) for name in ("system:serviceaccounts:red", "team")),
+        bound_to("User", "system:serviceaccount:monitoring:prometheus"),
+        *map(of_group, ("stable.example.com", "k8s.io.example.com", "mk8s.io")),
         with_pods(**{"k8s.v1.cni.cncf.io/networks": "red/net, own"}),
         claiming(),
     ]
@@ -248,6 +332,12 @@ def test_other_objects_are_no_violation() -> None:
 def test_the_operator_may_allow_the_addresses_of_services() -> None:
     chosen = service(loadBalancerIP="192.0.2.1", ports=[{"nodePort": 30080}])
     assert violation([chosen], replace(RULES, allow_service_addresses=True)) == ""
+
+
+def test_the_operator_may_list_hosts_that_are_not_public() -> None:
+    listed = replace(RULES, tenant_external_names=["*.corp.internal", "db.blue.svc"])
+    assert violation([named("db.Corp.internal."), named("db.blue.svc")], listed) == ""
+    assert INNER in violation([named("metadata.google.internal")], listed)
 
 
 def test_a_stricter_level_of_pod_security_is_demanded_if_the_operator_says_so() -> None:
