@@ -23,7 +23,7 @@ from k8s_cr_driver.engine.recreate import Recreator
 from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.engine.stuck_pods import StuckPods
-from k8s_cr_driver.engine.tolerance import Tolerance
+from k8s_cr_driver.engine.tolerance import Tolerance, can_do_without
 from k8s_cr_driver.errors import DriverError, Refused
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects import dependencies
@@ -93,13 +93,17 @@ class Applier:
 
     @property
     def awaits(self) -> bool:
-        """Whether the run waits for one of the objects: for an optional one only until its first write was answered."""
+        """Whether the run waits for one of the objects: for an optional one only until its first write was answered.
+
+        And until it is created again, if the run deletes it for that.
+        """
         return any(map(self._is_awaited, self.unready))
 
     def _is_awaited(self, key: ObjectKey) -> bool:
         node = self.nodes[key]
         is_to_be_sent = node.phase is Phase.SENDING or (node.phase is Phase.BLOCKED and not node.needs)
-        return not node.obj.is_optional() or is_to_be_sent
+        is_replaced = node.is_held or (node.live is not None and node.replaces(node.live))
+        return not node.obj.is_optional() or is_to_be_sent or is_replaced
 
     def live(self) -> list[tuple[Resource, Object]]:
         """The desired objects as they are now, as far as they are stored: reviews are not."""
@@ -232,7 +236,12 @@ class Applier:
             self._recreator.add(node, error.live)
             self._tried(node)
         else:
-            self._loop.refuse(with_policy_remedy(missing(error, node.key), self._context.inventory.content.kinds))
+            refused = with_policy_remedy(missing(error, node.key), self._context.inventory.content.kinds)
+            if isinstance(refused, Refused) and can_do_without(node, self._dependents):
+                node.phase, node.error = Phase.BACKOFF, refused  # is not tried again
+                self._tried(node)
+            else:
+                self._loop.refuse(refused)
         self._recreator.answered(node)
 
     def _try_later(self, node: Desired) -> None:

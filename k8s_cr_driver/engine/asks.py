@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.run import Run
+from k8s_cr_driver.engine.tolerance import can_do_without
 from k8s_cr_driver.errors import DriverError, Forbidden, Refused, Said, passes
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, ObjectKey
@@ -79,9 +80,17 @@ class Asks:
 
     def _answered(self, node: Desired, why: DriverError | None) -> None:
         self._asked -= 1
-        if why is not None and is_final(why, node.key, self._written_before(node)):
+        if why is not None and not self._can_do_without(node, why) and is_final(why, node.key, self._written_before(node)):
             kinds = self._run.context.inventory.content.kinds
             self._run.loop.refuse(with_policy_remedy(missing(why, node.key), kinds))
+
+    def _can_do_without(self, node: Desired, why: DriverError) -> bool:
+        """Whether the run ends well though the object is refused."""
+        dependents: dict[ObjectKey, list[Desired]] = {}
+        for one in self._nodes.values() if node.obj.is_optional() and isinstance(why, Refused) else ():
+            for need in self._needs[one.key]:
+                dependents.setdefault(need, []).append(one)
+        return isinstance(why, Refused) and can_do_without(node, dependents)
 
     def _not_answered(self, error: DriverError) -> None:
         """The write itself is repeated until the deadline."""

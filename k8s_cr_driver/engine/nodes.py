@@ -96,6 +96,8 @@ class Desired(Node):
     """The uid of the object whose deletion the watch reported while a write of it was under way."""
     replaced: str = ""
     """The uid of an object that this run deletes to create it again."""
+    is_held: bool = False
+    """It is to be deleted, to be created again, as soon as the other objects are answered."""
     is_new: bool = False
     """It did not exist when its last write was sent."""
     is_left: bool = False

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.watches import WATCH_LIMITS, WatchLimits
 from k8s_cr_driver.errors import DriverError, Stopped, Superseded, passes
 from k8s_cr_driver.kube import backoff
@@ -58,6 +59,8 @@ class Operation:
     """Whether nobody has retried or rolled back the operation since this worker began; asked before
     and after the claim, and before what is written without one."""
     watches: WatchLimits = WATCH_LIMITS
+    left: list[Report] = field(default_factory=list)
+    """The optional objects that were not ready at the end of its last run, worst first."""
 
     @classmethod
     def lasting(

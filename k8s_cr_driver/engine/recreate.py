@@ -73,6 +73,7 @@ class Recreator:
             labelled = functools.partial(reclaim, self._context, node.resource, live)
             self._loop.send(labelled, lambda _: self._try_later(node), functools.partial(self._failed, node))
         else:
+            node.is_held = True
             self._held.append((node, live))
 
     def goes(self, live: Object) -> None:
@@ -110,6 +111,7 @@ class Recreator:
             return
         held, self._held = self._held, []
         for one, live in held:
+            one.is_held = False
             if one.live is not None and field(one.live, "metadata", "uid") == live["metadata"]["uid"]:
                 self._delete(one, live)
             else:

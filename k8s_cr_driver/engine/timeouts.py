@@ -62,11 +62,13 @@ class Timeouts:
         return NotReady(f"{len(nodes)} of {total} objects {headline}:", [*unread, *self._reports(map(Seen.of, nodes))])
 
     def warn_of_optional(self) -> None:
-        """Logs each optional object that is not ready at the end, worst first; it sends no request."""
+        """Logs and notes each optional object that is not ready at the end, worst first; it sends no request."""
         nodes = [self._applier.nodes[key] for key in self._applier.unready]
         values = self._values() if nodes else SentValues([])
-        for node in sorted(nodes, key=lambda one: (one.health.badness, one.key)):
-            LOG.warning("%s: the optional object is not ready: %s", self._operation.id, node.report(values))
+        found = [node.report(values) for node in sorted(nodes, key=lambda one: (one.health.badness, one.key))]
+        self._operation.left[:] = found
+        for report in found:
+            LOG.warning("%s: the optional object is not ready: %s", self._operation.id, report)
 
     def not_deleted(self, seconds: float) -> NotReady:
         return self.timeout(f"not deleted after {seconds:.0f} s")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from k8s_cr_driver.engine.nodes import Desired, Phase
 from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused, Said
@@ -72,6 +72,16 @@ class Tolerance:
         is_last = node.key in self._tried_once_more
         self._tried_once_more.add(node.key)
         return not is_last
+
+
+def can_do_without(node: Desired, dependents: Mapping[ObjectKey, Sequence[Desired]]) -> bool:
+    """Whether an object is optional, and all that wait for it, directly or not: `dependents` of each object."""
+    found, todo = {node.key: node}, [node]
+    while todo:
+        more = {one.key: one for one in dependents.get(todo.pop().key, ()) if one.key not in found}
+        found |= more
+        todo += more.values()
+    return all(one.obj.is_optional() for one in found.values())
 
 
 def _is_missing(error: Exception | None) -> bool:

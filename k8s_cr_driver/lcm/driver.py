@@ -58,7 +58,7 @@ class Driver:
                 stored.start(req.flavourId)
                 stored.options, stored.vdus = options, session.with_explicit_counts(assigned)
                 stored.vnfd_id, stored.is_tenants = vnfd.vnfd_id, permitted.is_tenant(stored, verb.initiator)
-                stored.write(session.vnfcs(assigned), session.inventory)
+                stored.write(session.vnfcs(assigned), session.inventory, session.left)
 
     def instantiate_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Ignores the request's options: invalid options may be why instantiate failed.
@@ -116,7 +116,7 @@ class Driver:
             assigned = session.stored_vdus(stored.vdus)
             stored.vdus = counts.scaled(assigned, changes, CONF.k8s_cr.max_vnfcs)
             session.scale({vdu: obj for vdu, obj in stored.vdus.items() if vdu in changes}, choice)
-            stored.write(session.vnfcs(stored.vdus), session.inventory)
+            stored.write(session.vnfcs(stored.vdus), session.inventory, session.left)
 
     def heal(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Chosen VNFCs, or all: Pods and Machines are replaced, the objects of the others applied again."""
@@ -138,7 +138,7 @@ class Driver:
                 permitted.check(wanted, options, stored, verb.initiator, session)
                 replacement = session.replacement(assigned, chosen, wanted, everything=everything, recreate=recreate)
                 session.reconcile(wanted, prune=None, replacement=replacement)
-                stored.write(session.vnfcs(assigned), session.inventory)
+                stored.write(session.vnfcs(assigned), session.inventory, session.left)
 
     def change_vnfpkg(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """`vnfd` is the new package. Counts and parameters stay unless the request gives new ones."""
@@ -201,7 +201,7 @@ class Driver:
             if not is_rollback:
                 stored.is_tenants = permitted.is_tenant(stored, verb.initiator)
             scale_status.remember_new_aspects(stored, vnfd)
-            stored.write(session.vnfcs(assigned), session.inventory)
+            stored.write(session.vnfcs(assigned), session.inventory, session.left)
 
     def diff_check_inst(self, inst: Any, vim_info: Any) -> None:
         """Tacker's periodic check of an instance, without a lock: DbSyncNoDiff if the record and the cluster agree."""

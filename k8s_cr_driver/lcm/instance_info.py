@@ -65,6 +65,13 @@ VNFD_ID = "vnfd-id"
 """Key in `OWN`: the VNFD of the last instantiate or change of package; a MODIFY may have named another one since. Absent in
 records before it, and not to be believed if the in-tree driver has acted since."""
 
+LEFT = "optional-not-ready"
+"""Key in `OWN`: a line for each optional object that was not ready at the end of the last operation, worst first. Tacker's
+record of a completed operation has no field for it, and customers read this one."""
+
+LEFT_LINES, LEFT_LENGTH = 20, 500
+"""Lines of LEFT at most, and characters of each."""
+
 VNFC_MARK = {"managed-by": "k8s-cr-driver"}
 """In the metadata of each VNFC that this driver stores. The in-tree driver stores all VNFCs again, without metadata."""
 
@@ -108,6 +115,8 @@ class StoredInstance:
     """See `VNFD_ID`; "" if it is not known."""
     is_tenants: bool
     """See `TENANT`."""
+    left: list[str]
+    """See `LEFT`."""
 
     @classmethod
     def read(cls, record: Any) -> StoredInstance:
@@ -134,6 +143,7 @@ class StoredInstance:
             project=own.get(PROJECT) or "",
             vnfd_id="" if is_pending or _has_other_files(metadata, own) else own.get(VNFD_ID) or "",
             is_tenants=own.get(TENANT) is True,
+            left=own.get(LEFT) or [],
         )
 
     @property
@@ -149,8 +159,10 @@ class StoredInstance:
         """Begins the record of an instance that has been instantiated."""
         self.info = objects.VnfInstanceV2_InstantiatedVnfInfo(flavourId=flavour, vnfState="STARTED", metadata={})
 
-    def write(self, found: Sequence[Vnfc], inventory: Inventory | None = None) -> None:
+    def write(self, found: Sequence[Vnfc], inventory: Inventory | None = None, left: Sequence[str] = ()) -> None:
         """Writes the attributes, the VNFCs in `found` (newest first) and what the inventory names into Tacker's record.
+
+        With an inventory also what an operation has `left` not ready.
 
         Without an inventory, as in the database synchronization, an instance of the in-tree driver stays one.
         """
@@ -158,6 +170,7 @@ class StoredInstance:
         if inventory:
             self.is_pending = False
             self.inventory_namespace, self.inventory_content = inventory.key.namespace, inventory.content
+            self.left = [line[:LEFT_LENGTH] for line in left[:LEFT_LINES]]
         if self.inventory_namespace is not None:
             namespace = self._namespace()
             metadata.update({"namespace": namespace, "tenant": namespace, FILES: list(self.options.files)})
@@ -238,6 +251,7 @@ class StoredInstance:
             **({PROJECT: self.project} if self.project else {}),
             **({VNFD_ID: self.vnfd_id} if self.vnfd_id else {}),
             **({TENANT: True} if self.is_tenants else {}),
+            **({LEFT: self.left} if self.left else {}),
             ENDPOINT: self.vim.interfaceInfo["endpoint"],
             BY_INTREE_DRIVER: self.by_intree_driver,
             INVENTORY: {

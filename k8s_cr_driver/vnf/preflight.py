@@ -31,13 +31,16 @@ def check(
 ) -> None:
     """Raises Refused (and its subclasses) for the first of the instance's objects that the server would refuse.
 
-    Those of the keys `recreated` will be deleted, and created again. The CRDs of the kinds `redefined` may change before.
+    Of optional ones the run decides. Those of the keys `recreated` will be deleted, and created again. The CRDs of the kinds
+    `redefined` may change before.
     `persist` makes the requests: no error repeats those for the objects before it.
     """
     if not wanted:
         return
     tried = trial(context, persist)
     for obj in wanted:
+        if obj.is_optional() and obj.key not in recreated:
+            continue
         why = persist(functools.partial(_tried, tried, obj, is_recreated=obj.key in recreated))
         if why and not (type(why) in (Refused, NotReplaced) and obj.key.group_kind in redefined):
             raise why

@@ -152,6 +152,11 @@ class Session:
     def inventory(self) -> Inventory:
         return self._context.inventory
 
+    @property
+    def left(self) -> list[str]:
+        """The optional objects that were not ready at the end, worst first, each with the reason."""
+        return list(map(str, self._operation.left))
+
     def check_cluster(self, before: str) -> None:
         """Refused if this cluster, at another endpoint than `before`, does not have the inventory of the instance."""
         lost_inventory.check_cluster(self._operation, self._context, before, moved=self._options.moved)
