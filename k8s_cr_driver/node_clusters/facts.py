@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from k8s_cr_driver.node_clusters.inventory import Node
+from k8s_cr_driver.node_clusters.kubeadm import etcd
 from k8s_cr_driver.node_clusters.kubeadm.balancing import UNITS
 from k8s_cr_driver.objects.decoding import decoded
 from k8s_cr_driver.objects.fields import entries, mapping, text
@@ -32,17 +33,13 @@ for path in "$@"; do
 done
 for unit in haproxy keepalived; do echo "unit=$unit $(state "$unit")"; done
 """
-_CLUSTER = """\
+_CLUSTER = etcd.CALL + """\
 export KUBECONFIG=$1 address=$2; shift 2
 nodes=$(kubectl --request-timeout=20s --server="https://$address:6443" get nodes --output=json)
 printf '%s\\n' "$nodes" | tr -d '\\n'; echo
-etcd() {
-  curl --silent --show-error --max-time 3 --cacert /etc/kubernetes/pki/etcd/ca.crt \\
-    --cert /etc/kubernetes/pki/etcd/healthcheck-client.crt --key /etc/kubernetes/pki/etcd/healthcheck-client.key "$@"
-}
-etcd --max-time 20 --request POST --data '{}' https://127.0.0.1:2379/v3/cluster/member/list; echo
+members 20 list '{}'; echo
 for address in "$@"; do
-  case $(etcd "https://$address:2379/health" 2>/dev/null) in *'"health":"true"'*) echo "$address" ;; esac
+  case $(etcd 3 "https://$address:2379/health" 2>/dev/null) in *'"health":"true"'*) echo "$address" ;; esac
 done
 """
 

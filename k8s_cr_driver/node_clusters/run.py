@@ -15,7 +15,7 @@ from k8s_cr_driver.node_clusters import facts as looks
 from k8s_cr_driver.node_clusters import plan, work
 from k8s_cr_driver.node_clusters.facts import APPLIED, INSTALLED, KUBECONFIG, Cluster, Facts, Server
 from k8s_cr_driver.node_clusters.inventory import Inventory, Node
-from k8s_cr_driver.node_clusters.kubeadm import balancing, configuration
+from k8s_cr_driver.node_clusters.kubeadm import balancing, configuration, etcd
 from k8s_cr_driver.node_clusters.parameters import Parameters
 from k8s_cr_driver.ssh import files, units
 from k8s_cr_driver.ssh.command import Command, script
@@ -150,7 +150,7 @@ class Run:
             case plan.Join(node):
                 self._join(node)
             case plan.RemoveMember(node, member):
-                self._patiently(node, configuration.remove_member(member.id))
+                self._patiently(node, etcd.remove_member(member.id))
             case plan.Drain(node, name):
                 self._drain(node, name)
             case plan.DeleteNode(node, name):
@@ -183,7 +183,6 @@ class Run:
         self.run(node, files.replace(File(path, text, mode="0600")))
         argv = ("kubeadm", "init", f"--config={path}")
         self.run(node, units.step("kubeadm init", "k8s-cr-init", argv, within=KUBEADM_WITHIN))
-        self.__dict__.pop("_tickets", None)
 
     def _apply(self, node: Node) -> None:
         for manifest in self.package.manifests:

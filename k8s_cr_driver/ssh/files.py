@@ -7,16 +7,10 @@ What is right already is not touched, so that a second run changes nothing and n
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from k8s_cr_driver.ssh.command import Command, script
 
-_DIGESTS = """\
-for path in "$@"; do
-  if [ -f "$path" ]; then sha256sum "$path"; fi
-done
-"""
 _REPLACE = """\
 path=$1 mode=$2; shift 2
 folder=$(dirname "$path")
@@ -45,17 +39,6 @@ class File:
     @property
     def digest(self) -> str:
         return hashlib.sha256(self.content.encode()).hexdigest()
-
-
-def digests(paths: Iterable[str]) -> Command:
-    """Prints the digests of those files that exist."""
-    return script("the look at its files", _DIGESTS, *paths)
-
-
-def read_digests(output: str) -> dict[str, str]:
-    """Path -> SHA-256 in hex, of what `digests` prints."""
-    pairs = (line.split(maxsplit=1) for line in output.splitlines())
-    return {pair[1].lstrip("*"): pair[0] for pair in pairs if len(pair) == 2}
 
 
 def replace(file: File) -> Command:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,5 +116,4 @@ def test_a_file_is_replaced_whole_and_stays_when_its_check_fails(server: Server,
         hosts.run(server.host(), files.replace(File(str(path), "wrong\n", check=("grep", "--quiet", "right"))))
     assert path.read_text() == "right\n"
     assert [one.name for one in path.parent.iterdir()] == ["haproxy.cfg"]
-    found = files.read_digests(hosts.run(server.host(), files.digests([str(path), str(tmp_path / "missing")])))
-    assert found == {str(path): right.digest}
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == right.digest

@@ -13,16 +13,8 @@ import yaml
 from k8s_cr_driver.node_clusters.inventory import Endpoint, Node
 from k8s_cr_driver.node_clusters.kubeadm.balancing import API_SERVER_PORT
 from k8s_cr_driver.node_clusters.parameters import Parameters
-from k8s_cr_driver.ssh.command import Command, script
 
 VERSION = "kubeadm.k8s.io/v1beta4"
-_REMOVE = """\
-etcd() {
-  curl --silent --show-error --fail --max-time 30 --cacert /etc/kubernetes/pki/etcd/ca.crt \\
-    --cert /etc/kubernetes/pki/etcd/healthcheck-client.crt --key /etc/kubernetes/pki/etcd/healthcheck-client.key "$@"
-}
-etcd --request POST --data "{\\"ID\\": \\"$1\\"}" https://127.0.0.1:2379/v3/cluster/member/remove
-"""
 
 
 def digest(*texts: str) -> str:
@@ -92,11 +84,6 @@ def joining(node: Node, endpoint: Endpoint, token: str, digest_of_ca: str, certi
             **({"controlPlane": control_plane} if node.is_master else {}),
         }
     )
-
-
-def remove_member(identifier: str) -> Command:
-    """Removes a member by etcd's own API, through its gateway (etcd's documents, "etcd v3 API", Cluster)."""
-    return script("the removal of the etcd member", _REMOVE, identifier)
 
 
 def _local(node: Node) -> Mapping[str, Any]:
