@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import functools
 import json
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
@@ -15,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from oslo_config import cfg
+from oslo_log import log
 
 from k8s_cr_driver.engine.watches import WATCH_LIMITS
 from k8s_cr_driver.errors import Forbidden, InvalidRequest
@@ -301,9 +303,22 @@ def of_conductor() -> Any:
     """
     conf = cfg.ConfigOpts()
     register(conf)
+    log.register_options(conf)
     with reading():
         conf(_published(), project="tacker", prog="tacker-conductor")
         return SimpleNamespace(conf=conf, **{name: conf.k8s_cr[name] for name in OF_SCRIPTS})
+
+
+def begin_log() -> None:
+    """What such a script logs goes where the conductor's log is, if that is a file, a folder, the journal or syslog.
+
+    Tacker reads the script's standard error, so nothing can be logged there. The conductor alone rotates its file.
+    """
+    with contextlib.suppress(InvalidRequest, log.LogConfigError, OSError):
+        conf = of_conductor().conf
+        conf.set_override("log_rotation_type", "none")
+        log.setup(conf, "k8s-cr-driver")
+    logging.getLogger("asyncssh").setLevel(logging.WARNING)  # it logs each command
 
 
 @contextlib.contextmanager

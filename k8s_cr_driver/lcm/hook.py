@@ -94,6 +94,7 @@ Driver = Callable[[Call], None]
 def run(name: str, script: str) -> int:
     """Runs the management driver `name` for the script at that path; returns the exit code."""
     with _only_ours() as (output, errors):
+        conf.begin_log()
         given = pickle.load(sys.stdin.buffer)  # noqa: S301 (Tacker, the parent process, writes it)  # nosec B301
         returned, failure = respond(name, Path(script).resolve(), given)
         pickle.dump(returned, output)

@@ -109,3 +109,31 @@ def test_what_others_print_does_not_reach_tacker(tmp_path: Path) -> None:
     out = subprocess.run([sys.executable, script], input=pickle.dumps(GIVEN), capture_output=True)
     assert out.returncode == 1 and out.stderr.startswith(b"mine: failed in the driver itself: ValueError")
     assert pickle.loads(out.stdout)["vnf_instance"] == {"id": "1"} and b"noise" not in out.stdout + out.stderr
+
+
+def test_what_a_driver_logs_stands_in_the_conductors_log(tmp_path: Path, options_file: Path) -> None:
+    """Tacker itself logs nothing of a script. What asyncssh says of each command is left out."""
+    log = tmp_path / "conductor.log"
+    options_file.write_text(f"[DEFAULT]\nlog_file = {log}\nlog_rotation_type = size\nmax_logfile_size_mb = 1\n")
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import importlib.metadata, logging, sys
+            from k8s_cr_driver.lcm import hook
+            from k8s_cr_driver.logs import logger
+
+            class Entry:
+                def load(self):
+                    logging.getLogger("asyncssh").info("Command: cat /etc/shadow")
+                    return lambda call: logger("k8s_cr_driver.mine").info("%s: workers: 1 step", call.instance["id"])
+
+            importlib.metadata.entry_points = lambda **_: [Entry()]
+            sys.exit(hook.run("mine", __file__))
+            """
+        )
+    )
+    out = subprocess.run([sys.executable, script], input=pickle.dumps(GIVEN), capture_output=True)
+    assert (out.returncode, out.stderr) == (0, b"")
+    [line] = log.read_text().splitlines()
+    assert " INFO k8s_cr_driver.mine [-] 1: workers: 1 step" in line
