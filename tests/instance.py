@@ -58,6 +58,7 @@ class Instance:
         self.is_current: Callable[[], bool] = lambda: True
         self.heard: list[tuple[ObjectKey, str, str]] = []
         self.watches = WatchLimits()
+        self.no_activity: float | None = None
         self._operation: Operation | None = None
         self._reported = threading.Condition()
 
@@ -79,7 +80,7 @@ class Instance:
             deadline = time.monotonic() + self.seconds
             self._operation = operation = Operation(
                 "test", self.id, deadline, self.stop, self._hear, abandon=self.abandon, is_current=self.is_current,
-                watches=self.watches,
+                watches=self.watches, no_activity=self.no_activity,
             )
             inventory = Inventory(connection, self.inventory_namespace, self.id, self.remembered)
             target = WriteContext(Client(connection, resources), inventory, **self.target)

@@ -24,7 +24,7 @@ from kubernetes import client
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.keys import GroupKind, Object
-from k8s_cr_driver.package import check, helm_hooks, manifests, parameters, substitution, tosca_meta, vnfd
+from k8s_cr_driver.package import check, health_rules, helm_hooks, manifests, parameters, substitution, tosca_meta, vnfd
 
 _PARAM = "A parameter, in its type; the value of a secret one is SECRET/KEY."
 SIZE_LIMIT = 1024**3
@@ -105,7 +105,8 @@ def load(
     `lenient`: what the package does not declare is left out, and a sample stands for what it needs besides. `all_hooks`: with
     the hooks of Helm that an operation leaves out.
     """
-    declared = parameters.declared(vnfd.definitions(folder))
+    contents = vnfd.definitions(folder)
+    declared, rules_file = parameters.declared(contents), health_rules.file(contents)
     if given is not None and lenient:
         given = {name: text for name, text in given.items() if name in declared}
     if given is None:
@@ -115,7 +116,8 @@ def load(
         missing = [one for name, one in declared.items() if lenient and one.must_be_given and name not in typed]
         values = parameters.resolve(declared, typed | {one.name: _sample(one) for one in missing})
     names = list(files) or tosca_meta.manifest_files(folder)
-    objects = manifests.load(folder, names, fill=substitution.filler(declared, values)) if names else []
+    fill = substitution.filler(declared, values)
+    objects = manifests.load(folder, names, fill=fill, rules_file=rules_file) if names else []
     return objects if all_hooks else helm_hooks.applied(objects)
 
 

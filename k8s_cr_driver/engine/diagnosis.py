@@ -9,13 +9,13 @@ that cannot be pulled, a quota).
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from k8s_cr_driver.engine.clouds import Clouds
+from k8s_cr_driver.engine.descent import Descent
 from k8s_cr_driver.engine.nodes import Desired, ToDelete, reported
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.errors import DriverError, passes
@@ -23,8 +23,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.fields import entries, text, uid_of
-from k8s_cr_driver.objects.keys import Object, ObjectKey, controlled_by, key_of
-from k8s_cr_driver.ownership.owners import named, references
+from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.resources.base import Children, CustomResource
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.health.model import PAUSED
@@ -35,10 +34,6 @@ WITH_EVENTS = 5
 """Objects whose events are read: the worst."""
 EVENTS = 2
 """Warnings reported of one object: the newest."""
-CHAIN = 3
-"""Controllers between an object and one below it, at most: a Deployment has one, a Cluster of a topology two."""
-CONTROLLERS = 20
-"""That are read to see what is below one object."""
 WIDTH = 3
 """Objects below one that are reported: the worst."""
 
@@ -57,6 +52,8 @@ class _Tree:
     live: Object | None
     in_trouble: bool
     below: list[_Tree] = field(default_factory=list)
+    newest: str = ""
+    """When one of the objects directly below it was written last, or its newest Event came, to the second; "" if none."""
 
     @property
     def depth(self) -> int:
@@ -69,6 +66,19 @@ class _Tree:
         rank = (_BADNESS.get(own.state, 1), own.reason != NOBODY_ACTS, not self.in_trouble, own.reason == _BLOCKED)
         worst = min([rank, *(tree.rank[:4] for tree in self.below)])
         return *worst, -self.depth
+
+    @property
+    def moved(self) -> str:
+        """The same of all that is below it."""
+        return max(self.newest, *(tree.moved for tree in self.below), "")
+
+    def is_making(self, members: Collection[ObjectKey]) -> bool:
+        """Whether an object below it, which is none of the `members`, is not ready and in no trouble."""
+        return any(
+            tree.is_making(members)
+            or not (tree.in_trouble or tree.report.state == State.FAILED.value or tree.report.key in members)
+            for tree in self.below
+        )
 
     def deepest_first(self) -> Iterator[_Tree]:
         for tree in sorted(self.below, key=lambda one: one.rank):
@@ -99,17 +109,45 @@ class Seen:
         return cls(node.obj, node.live, as_now.report, node.in_trouble, is_judged)
 
 
-def reports(client: Client, clouds: Clouds, sent: SentValues, seen: Iterable[Seen]) -> list[Report]:
-    """One report per object, worst first: failed, in trouble, waiting, waiting for others; before each those below it.
-
-    None has a value that was `sent`. When the client's connection is over, nothing more is read of the cluster.
+@dataclass(frozen=True)
+class Findings:
     """
-    trees = sorted(_Search(client, clouds, sent, seen).trees(), key=lambda tree: tree.rank)
-    ordered = itertools.chain.from_iterable(tree.deepest_first() for tree in trees)
-    return [
-        replace(tree.report, events=_warnings(client.connection, tree, sent)) if place < WITH_EVENTS else tree.report
-        for place, tree in enumerate(ordered)
-    ]
+    `reports`: one per object, worst first: failed, in trouble, waiting, waiting for others; before each those below it.
+
+    `moved`: when something below an object was written last, or its newest Event came; to the second, "" if nothing was found.
+    `making`: the objects with others below them that are not ready and in no trouble. `is_whole`: nothing of it could not be
+    read for a time.
+    """
+
+    reports: Sequence[Report]
+    moved: Mapping[ObjectKey, str]
+    making: Collection[ObjectKey]
+    is_whole: bool
+
+
+def search(
+    client: Client, clouds: Clouds, sent: SentValues, seen: Iterable[Seen], *, all_events: bool = False
+) -> Findings:
+    """What is below the objects of a run. No report has a value that was `sent`; Events are those of the worst objects.
+
+    When the client's connection is over, nothing more is read of the cluster. With `all_events` the times of the others count,
+    too, which costs no more requests.
+    """
+    found = _Search(client, clouds, sent, seen)
+    trees = sorted(found.trees(), key=lambda tree: tree.rank)
+    reports = []
+    for place, tree in enumerate(itertools.chain.from_iterable(tree.deepest_first() for tree in trees)):
+        try:
+            items = _events(client.connection, tree.live or {}, all_events=all_events) if place < WITH_EVENTS else []
+        except DriverError:
+            found.is_whole, items = False, []  # a report without events is still useful
+        tree.newest = max(tree.newest, *map(_time, items), "")
+        warnings = [one for one in items if one.get("type") == "Warning"]
+        reports.append(replace(tree.report, events=_shown(warnings, tree, sent)))
+    members = found.of_run.keys()
+    making = {key for key, tree in found.of_run.items() if tree.is_making(members)}
+    moved = {key: tree.moved for key, tree in found.of_run.items()}
+    return Findings(reports, moved, making, found.is_whole and not client.connection.is_over())
 
 
 def warning_since(client: Client, seen: Seen, since: str) -> str:
@@ -140,6 +178,8 @@ class _Search:
         self._nodes = {one.obj.key: one for one in seen}
         self._seen: set[ObjectKey] = set()
         self._is_over = client.connection.is_over
+        self.of_run: dict[ObjectKey, _Tree] = {}
+        self.is_whole = True
 
     def trees(self) -> list[_Tree]:
         """Those of the run's objects that explain no other one of them, and then what is left."""
@@ -154,14 +194,21 @@ class _Search:
             health = self._clouds.health(node.obj, live)
             if health.trouble and not in_trouble:
                 report, in_trouble = self._report(live, health), True
-        return _Tree(report, live, in_trouble, self._below(node.obj, live, report.reason) if live else [])
+        below, newest = self._below(node.obj, live, report.reason) if live else ([], "")
+        self.of_run[node.obj.key] = tree = _Tree(report, live, in_trouble, below, newest)
+        return tree
 
-    def _below(self, obj: CustomResource, live: Object, reason: str) -> list[_Tree]:
-        """None for a paused object: what its controllers have left half done there is no cause."""
+    def _below(self, obj: CustomResource, live: Object, reason: str) -> tuple[list[_Tree], str]:
+        """What is below the object, as far as it is not ready, and when something there was written last.
+
+        None for a paused object: what its controllers have left half done there is no cause.
+        """
         if reason == PAUSED:
-            return []
-        lives = [*self._referred(obj, live), *self._children(obj, live)]
-        return [tree for one in lives if (tree := self._tree(one))]
+            return [], ""
+        referred, children = list(self._referred(obj, live)), self._children(obj, live)
+        worst = sorted(children, key=lambda child: (resource_for(child).health(child).badness, key_of(child)))[:WIDTH]
+        trees = [tree for one in (*referred, *worst) if (tree := self._tree(one))]
+        return trees, max(map(_written, (*referred, *children)), default="")
 
     def _tree(self, live: Object) -> _Tree | None:
         """None for an object that is ready, and for one that is reported elsewhere."""
@@ -175,7 +222,7 @@ class _Search:
         health = obj.health(live) if self._is_over() else self._clouds.health(obj, live)
         if health.settled:
             return None
-        return _Tree(self._report(live, health), live, health.trouble, self._below(obj, live, health.reason))
+        return _Tree(self._report(live, health), live, health.trouble, *self._below(obj, live, health.reason))
 
     def _referred(self, obj: CustomResource, live: Object) -> Iterator[Object]:
         for key in obj.explained_by(live):
@@ -185,15 +232,14 @@ class _Search:
             elif resource and key not in self._nodes and not self._is_over():
                 try:
                     yield self._client.read(resource, key)
-                except DriverError:
+                except DriverError as error:
+                    self.is_whole = self.is_whole and not passes(error)
                     continue  # a report without it is still useful; RBAC may forbid it
 
     def _children(self, obj: CustomResource, live: Object) -> list[Object]:
-        """The worst of the VNFCs."""
+        """The VNFCs."""
         several = {id(one): one for part in (obj, *obj.parts()) if (one := part.children(live))}
-        found = [child for one in several.values() for child in self._list(one, live)]
-        judged = sorted(found, key=lambda child: (resource_for(child).health(child).badness, key_of(child)))
-        return judged[:WIDTH]
+        return [child for one in several.values() for child in self._list(one, live)]
 
     def _list(self, children: Children, owner: Object) -> Sequence[Object]:
         resource = self._client.resources.find(children.kind, children.version)
@@ -201,9 +247,10 @@ class _Search:
             return []
         try:
             found = self._client.list(resource, children.namespace, children.selector)
-        except DriverError:
+        except DriverError as error:
+            self.is_whole = self.is_whole and not passes(error)
             return []
-        descent = _Descent(self._client, self._is_over)
+        descent = Descent(self._client, self._is_over)
         return [one for one in found if key_of(one) in self._nodes or descent.includes(one, uid_of(owner))]
 
     def _report(self, live: Object, health: Health) -> Report:
@@ -212,54 +259,27 @@ class _Search:
         return reported(key_of(live), health, since, self._sent, SentValues([live]))
 
 
-class _Descent:
-    """Which objects an owner controls, perhaps through others: a selector finds those of anybody, whom a report must not name.
-
-    What cannot be read, or is one of too many, descends from nobody.
-    """
-
-    def __init__(self, client: Client, is_over: Callable[[], bool]) -> None:
-        self._client, self._is_over, self._read = client, is_over, dict[str, Object | None]()
-
-    def includes(self, live: Object, owner: str, chain: int = CHAIN) -> bool:
-        """`owner` is the uid that the chain has to lead to."""
-        controller = controlled_by(live)
-        for reference in [controller] if controller else references(live):
-            if text(reference, "uid") == owner:
-                return True
-            above = self._controller(reference, key_of(live).namespace) if chain else None
-            if above is not None and self.includes(above, owner, chain - 1):
-                return True
-        return False
-
-    def _controller(self, reference: Object, namespace: str) -> Object | None:
-        uid = text(reference, "uid")
-        if uid not in self._read and len(self._read) < CONTROLLERS and not self._is_over():
-            self._read[uid] = None
-            with contextlib.suppress(DriverError):
-                found = named(self._client.resources, reference, namespace)
-                self._read[uid] = self._client.read_again(*found) if found else None
-        return self._read.get(uid)
-
-
-def _warnings(connection: Connection, tree: _Tree, sent: SentValues) -> tuple[str, ...]:
-    try:
-        items = _events(connection, tree.live or {}, ",type=Warning")
-    except DriverError:
-        return ()  # a report without events is still useful
-    items.sort(key=_time, reverse=True)
-    shown = (f"{event.get('reason')}: {event.get('message')}" for event in items[:EVENTS])
+def _shown(warnings: list[Object], tree: _Tree, sent: SentValues) -> tuple[str, ...]:
+    warnings.sort(key=_time, reverse=True)
+    shown = (f"{event.get('reason')}: {event.get('message')}" for event in warnings[:EVENTS])
     own = SentValues([tree.live] if tree.live else [])
     return tuple(own.removed_from(sent.removed_from(event))[:300] for event in shown)
 
 
-def _events(connection: Connection, live: Object, selector: str = "") -> list[Object]:
-    """The events about an object, as far as RBAC does not forbid to read them."""
+def _written(live: Object) -> str:
+    """When an object was written last, to the second; "" if it does not say."""
+    times = [text(live, "metadata", "creationTimestamp"), text(live, "metadata", "deletionTimestamp")]
+    return max(time[:_SECONDS] for time in (*times, *(text(one, "time") for one in entries(live, "metadata", "managedFields"))))
+
+
+def _events(connection: Connection, live: Object, *, all_events: bool = True) -> list[Object]:
+    """The events about an object, or its Warnings, as far as RBAC does not forbid to read them."""
     uid = text(live, "metadata", "uid")
     if not uid:
         return []
     path = f"/api/v1/namespaces/{key_of(live).namespace or 'default'}/events"
-    query = [("fieldSelector", f"involvedObject.uid={uid}{selector}"), ("limit", "50")]
+    selector = f"involvedObject.uid={uid}" + ("" if all_events else ",type=Warning")
+    query = [("fieldSelector", selector), ("limit", "500" if all_events else "50")]
     try:
         return entries(connection.request("GET", path, query=query, read_timeout=5), "items")
     except DriverError as error:

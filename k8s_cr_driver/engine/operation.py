@@ -59,6 +59,8 @@ class Operation:
     """Whether nobody has retried or rolled back the operation since this worker began; asked before
     and after the claim, and before what is written without one."""
     watches: WatchLimits = WATCH_LIMITS
+    no_activity: float | None = None
+    """Seconds without any movement after which a run ends, see `activity`; None: it lasts until the deadline."""
     left: list[Report] = field(default_factory=list)
     """The optional objects that were not ready at the end of its last run, worst first."""
 
@@ -74,6 +76,7 @@ class Operation:
         traffic: Traffic | None = None,
         is_current: Callable[[], bool] = _always,
         watches: WatchLimits = WATCH_LIMITS,
+        no_activity: float | None = None,
     ) -> Operation:
         return cls(
             id,
@@ -84,6 +87,7 @@ class Operation:
             traffic=traffic or Traffic(),
             is_current=is_current,
             watches=watches,
+            no_activity=no_activity,
         )
 
     def persist(self, request: Callable[[], Result], patience: float = math.inf) -> Result:

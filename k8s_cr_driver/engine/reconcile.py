@@ -15,6 +15,7 @@ from types import TracebackType
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine import permissions, webhooks
+from k8s_cr_driver.engine.activity import Activity
 from k8s_cr_driver.engine.api_services import await_kinds
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.asks import Asks
@@ -122,6 +123,7 @@ class _Reconciliation:
             unlabeled=unlabeled,
         )
         self._timeouts = Timeouts(run, releases, self._applier, self._informers, self._replacer, self._rest)
+        self._activity = Activity(run, self._applier.nodes, self._timeouts)
 
     def __enter__(self) -> _Reconciliation:
         return self
@@ -141,6 +143,7 @@ class _Reconciliation:
         if not self._take_over():
             return {}
         applier, replacer, timeouts = self._applier, self._replacer, self._timeouts
+        self._activity.start()
         replacer.start()
         self._loop.run(lambda: not replacer.nodes, timeouts.not_deleted)
         applier.start(self._informers, replacer.rerun, held=self._asks)
@@ -226,6 +229,7 @@ class _Reconciliation:
         return kind not in self._applier.brought or self._resources.is_served(kind)
 
     def _on_change(self, key: ObjectKey, live: Object | None) -> None:
+        self._activity.observe(key, live)
         node = self._applier.nodes.get(key)
         if node is not None:
             self._applier.observe(node, live)

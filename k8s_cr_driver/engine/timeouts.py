@@ -16,7 +16,7 @@ from k8s_cr_driver import logs
 from k8s_cr_driver.engine import webhooks
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.clouds import Clouds
-from k8s_cr_driver.engine.diagnosis import Seen, reports
+from k8s_cr_driver.engine.diagnosis import Findings, Seen, search
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.nodes import Desired, ToDelete
 from k8s_cr_driver.engine.not_ready import NotReady, Report
@@ -56,10 +56,18 @@ class Timeouts:
 
     def timeout(self, headline: str) -> NotReady:
         """One report for each object that the run waits for, after those of their kinds that cannot be read."""
-        nodes = self._open_nodes()
+        nodes = self.open_nodes()
         total = max(len(self._applier.nodes), len(nodes))
         unread = self._informers.unread({node.key.group_kind for node in nodes})
         return NotReady(f"{len(nodes)} of {total} objects {headline}:", [*unread, *self._reports(map(Seen.of, nodes))])
+
+    def stood_still(self, what: str, found: Sequence[Report]) -> NotReady:
+        """With the reports that the search has `found`."""
+        nodes = self.open_nodes()
+        total = max(len(self._applier.nodes), len(nodes))
+        verb = "deleted" if any(isinstance(node, ToDelete) for node in nodes) else "ready"
+        unread = self._informers.unread({node.key.group_kind for node in nodes})
+        return NotReady(f"{len(nodes)} of {total} objects not {verb}, {what}:", [*unread, *found])
 
     def warn_of_optional(self) -> None:
         """Logs and notes each optional object that is not ready at the end, worst first; it sends no request."""
@@ -98,15 +106,19 @@ class Timeouts:
             error = self.not_ready(seconds)
         return NotReady(error.headline, dict.fromkeys([*error.reports, *unlisted]))
 
-    def _reports(self, seen: Iterable[Seen]) -> list[Report]:
+    def _reports(self, seen: Iterable[Seen]) -> Sequence[Report]:
+        return self.look(seen, all_events=False).reports
+
+    def look(self, seen: Iterable[Seen], *, all_events: bool = True) -> Findings:
         """For at most SEARCH_SECONDS, also after the deadline, and until the operation is stopped."""
         until = time.monotonic() + SEARCH_SECONDS
         with self._client.connection.until(until, self._operation.stop.is_set) as connection:
             client = Client(connection, self._client.resources)
-            found = reports(client, self._clouds, self._values(), seen)
-            return [_with_webhook(client, one) for one in found]
+            found = search(client, self._clouds, self._values(), seen, all_events=all_events)
+            return replace(found, reports=[_with_webhook(client, one) for one in found.reports])
 
-    def _open_nodes(self) -> list[Desired] | list[ToDelete]:
+    def open_nodes(self) -> list[Desired] | list[ToDelete]:
+        """What the run waits for now."""
         if self._replacer.nodes:
             return list(self._replacer.nodes.values())
         unready = [self._applier.nodes[key] for key in self._applier.unready]
@@ -117,7 +129,7 @@ class Timeouts:
         return SentValues([*(node.obj.manifest for node in self._applier.nodes.values()), *self._rest.found])
 
     def _log(self, pause: float) -> None:
-        seen = list(map(Seen.of, self._open_nodes()))
+        seen = list(map(Seen.of, self.open_nodes()))
         if seen:
             look = functools.partial(self._reports, seen)
             self._loop.send(look, lambda found: self._write(len(seen), found), lambda _: None)

@@ -38,6 +38,7 @@ from k8s_cr_driver.errors import (
     passes,
 )
 from k8s_cr_driver.kube import audit, auth, bounded, pools
+from k8s_cr_driver.kube.clock import ServerClock
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.memory import Memory, of_operation
 from k8s_cr_driver.kube.refusals import refusal
@@ -120,6 +121,7 @@ class Connection:
         """
         self.memory = memory or of_operation()
         self.endpoint, self._traffic, self._deadline, self._is_stopped = endpoint, traffic or Traffic(), deadline, is_stopped
+        self.clock = ServerClock()
         self._is_closed = False
         self._pool = pools.pools(
             endpoint.judge, endpoint.tls_context(), maxsize=POOL_SIZE, retries=False, socket_options=_KEEPALIVE
@@ -276,6 +278,7 @@ class Connection:
         except urllib3.exceptions.HTTPError as error:
             raise TransportError(f"{attempt}: {bounded.words(error)}") from None
         self._acceptance.accepted()
+        self.clock.note(response.headers.get("Date"))
         return response
 
     def _refused(self, attempt: str) -> DriverError:

@@ -18,7 +18,7 @@ from k8s_cr_driver.lcm import intree_driver, request
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.remote_manifests import RemoteManifests
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.package import helm_hooks, manifests, marks, parameters, substitution, tosca_meta
+from k8s_cr_driver.package import health_rules, helm_hooks, manifests, marks, parameters, substitution, tosca_meta
 from k8s_cr_driver.package.files import Fetch
 from k8s_cr_driver.package.limits import Limits
 from k8s_cr_driver.redaction import redact, words
@@ -63,6 +63,7 @@ def load(
         fetch=fetch or _fetch(),
         limits=Limits(CONF.k8s_cr.max_objects, CONF.k8s_cr.max_kinds, CONF.k8s_cr.max_replicas),
         in_place=in_place,
+        rules_file=health_rules.file(vnfd.definitions),
     )
     for text in helm_hooks.warnings(objects, are_applied=options.helm_hooks) if stand_ins is None else ():
         LOG.warning("VNF instance %s: %s", stored.id, redact(text))

@@ -306,6 +306,7 @@ def _session(
         traffic=verb.statistics.traffic,
         is_current=is_current(verb.operation),
         watches=WatchLimits(CONF.k8s_cr.max_watches, CONF.k8s_cr.max_process_watches),
+        no_activity=options.no_activity_timeout,
     )
     worker = worker_of(stored.project, most_of_a_project(CONF))
     guard = worker if verb.operation else once_in_a_round(endpoint)

@@ -20,6 +20,10 @@ PREFIX = "k8s-cr-driver/"
 READY_WHEN, FAILED_WHEN, SUSPENDED_WHEN = PREFIX + "ready-when", PREFIX + "failed-when", PREFIX + "suspended-when"
 IGNORE_GENERATION = PREFIX + "ignore-generation"
 STORED = "stored"
+NO_ACTIVITY = PREFIX + "no-activity-timeout"
+"""Annotation: seconds, see `no_activity_seconds`."""
+LEAST, MOST = 60, 7 * 86400
+"""Seconds of a no-activity timeout. A status that is older than a change counts after 30 s in which nothing moves."""
 FORMS = "condition=NAME[=VALUE], jsonpath={...}=VALUE or cel: EXPRESSION"
 
 
@@ -78,6 +82,15 @@ def check(annotation: str, value: str) -> str:
     except ExpressionError as error:
         return f"{error}"
     return ""
+
+
+def no_activity_seconds(value: object) -> float | None:
+    """The seconds of a no-activity timeout, as a number or in a text; None if they are none, or not from LEAST to MOST."""
+    try:
+        seconds = float(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else 0.0
+    except (ValueError, OverflowError):
+        return None
+    return seconds if LEAST <= seconds <= MOST else None
 
 
 def _condition(wanted: str) -> Callable[[Mapping[str, Any]], Outcome]:

@@ -11,7 +11,7 @@ from typing import Any
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.fields import texts
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.package import manifests, parameters, schema, substitution
+from k8s_cr_driver.package import health_rules, manifests, parameters, schema, substitution
 from k8s_cr_driver.package.tosca_meta import (
     _HASHES,
     _META_KEYS,
@@ -103,13 +103,14 @@ def _definition_problems(folder: Path) -> Iterator[str]:
 
 def _manifest_problems(folder: Path, files: Sequence[str]) -> Iterator[str]:
     """Problems of the manifests for any request. Files are checked one by one, because a request may leave some of them out."""
-    declared = parameters.declared(definitions(folder))
+    contents = definitions(folder)
+    declared, rules_file = parameters.declared(contents), health_rules.file(contents)
     values = {name: sample(declaration) for name, declaration in declared.items()}
     objects: list[Object] = []
     fill = substitution.filler(declared, values)
     for name in files:
         try:
-            objects += manifests.load(folder, [name], fill=fill)
+            objects += manifests.load(folder, [name], fill=fill, rules_file=rules_file)
         except InvalidPackage as error:
             yield str(error)
     if not declared:

@@ -51,6 +51,7 @@ def load(
     fetch: Fetch = no_url,
     limits: Limits = Limits(),  # noqa: B008 (it is frozen)
     in_place: bool = False,
+    rules_file: str = health_rules.FILE,
 ) -> list[Object]:
     """
     The objects of `files`, in the order in which they are written.
@@ -59,6 +60,7 @@ def load(
 
     `files` are paths below `root`, the unpacked CSAR, and https URLs, whose content `fetch` returns. `fill` is given
     each object as it was parsed and returns it with the parameters filled in (`substitution.filler`).
+    `rules_file`: see `health_rules.file`.
     Raises InvalidPackage, and InvalidRequest for a URL with credentials. Follow with `place` and `schema.check`.
     """
     if not files:
@@ -67,7 +69,7 @@ def load(
     sources: dict[ObjectKey, str] = {}
     size, budget = 0, value_budget()
     rules: dict[GroupKind, rule_files.KindRules] = {}
-    for name in [*files, *health_rules.unnamed(root, files)]:
+    for name in [*files, *health_rules.unnamed(root, files, rules_file)]:
         content = read(root, name, fetch=fetch)
         if len(shown(name)) > _LONGEST_FILE:
             raise InvalidRequest(f"lcm-kubernetes-def-files: an entry has more than {_LONGEST_FILE:,} characters; shorten it")
@@ -75,6 +77,8 @@ def load(
         if size > SIZE_LIMIT:
             raise InvalidPackage(f"{shown(name)}: the manifests are larger than {SIZE_LIMIT // 1024**2} MiB together")
         for source, raw in _objects(shown(name), content, budget):
+            if name == rules_file != health_rules.FILE:
+                health_rules.check(raw, source)
             if rule_files.is_rules(raw):
                 health_rules.add(rules, raw, source)
                 continue

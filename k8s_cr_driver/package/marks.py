@@ -21,7 +21,7 @@ OF_AUTHORS = frozenset(
     OURS + name
     for name in (
         *("vdu", "keep", "replace", "optional", "external-etcd", "unreachable"),
-        *("ready-when", "failed-when", "suspended-when", "ignore-generation"),
+        *("ready-when", "failed-when", "suspended-when", "ignore-generation", "no-activity-timeout"),
     )
 )
 """The annotations of this driver that a manifest may have."""

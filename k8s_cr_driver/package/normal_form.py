@@ -16,7 +16,16 @@ from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects import rule_texts
 from k8s_cr_driver.objects.fields import type_name
 from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, kind_of
-from k8s_cr_driver.objects.rule_texts import FAILED_WHEN, IGNORE_GENERATION, READY_WHEN, SUSPENDED_WHEN
+from k8s_cr_driver.objects.rule_texts import (
+    FAILED_WHEN,
+    IGNORE_GENERATION,
+    LEAST,
+    MOST,
+    NO_ACTIVITY,
+    READY_WHEN,
+    SUSPENDED_WHEN,
+    no_activity_seconds,
+)
 
 _SERVER_METADATA = (
     "managedFields",
@@ -101,9 +110,17 @@ def _check_texts(obj: Object) -> None:
         for name, text in value.items():
             if not isinstance(text, str):
                 raise InvalidPackage(f"{field}.{name}: is {type_name(text)}, must be text; write the value in quotes")
+    _check_annotations(obj)
+
+
+def _check_annotations(obj: Object) -> None:
+    """The values of those of the driver."""
     for name, values in _ANNOTATIONS.items():
         if annotations_of(obj).get(name, values[0]) not in values:
             raise InvalidPackage(f"metadata.annotations.{name}: must be {' or '.join(values)}")
+    given = annotations_of(obj).get(NO_ACTIVITY)
+    if given is not None and no_activity_seconds(given) is None:
+        raise InvalidPackage(f"metadata.annotations.{NO_ACTIVITY}: must be seconds, from {LEAST} to {MOST} (a week)")
     for name in (READY_WHEN, FAILED_WHEN, SUSPENDED_WHEN):
         if (text := annotations_of(obj).get(name)) is not None and (problem := rule_texts.check(name, text)):
             wanted = "must be stored or a rule" if name == READY_WHEN else "must be a rule"

@@ -27,6 +27,7 @@ from typing import Any, ClassVar, TypeVar
 from k8s_cr_driver.objects.crds import scale_path, status_selector
 from k8s_cr_driver.objects.fields import field, text
 from k8s_cr_driver.objects.keys import CloudEntry, GroupKind, Object, ObjectKey, SecretEntry, annotations_of, key_of
+from k8s_cr_driver.objects.rule_texts import NO_ACTIVITY, no_activity_seconds
 from k8s_cr_driver.resources.health import Health, State, assess, operator_rules
 from k8s_cr_driver.resources.health.custom import terminating
 from k8s_cr_driver.resources.health.model import HELD_IN_ADMISSION, PAUSED, suspended, waiting
@@ -345,6 +346,10 @@ class CustomResource:
     def is_optional(self) -> bool:
         """Whether the operation is complete without it: it is applied, and reported if it is not ready."""
         return annotations_of(self.manifest).get(OPTIONAL) == "true"
+
+    def no_activity_timeout(self) -> float | None:
+        """Seconds after which an operation ends if nothing of the object, or below it, has moved; None: it does not."""
+        return no_activity_seconds(annotations_of(self.manifest).get(NO_ACTIVITY))
 
     def replace_strategy(self) -> bool:
         """Whether a change of an immutable field deletes the object and creates it again."""

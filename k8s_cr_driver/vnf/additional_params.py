@@ -15,6 +15,7 @@ from typing import Any
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.objects import rule_files
 from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.rule_texts import LEAST, MOST, no_activity_seconds
 from k8s_cr_driver.package.files import shown
 
 FILES = "lcm-kubernetes-def-files"
@@ -40,6 +41,8 @@ class Options:
     """Apply also the hooks of Helm that run at other times than an installation or upgrade: `package.helm_hooks`."""
     wait_timeout: float | None = None
     """Seconds; None: Tacker's [v2_vnfm] kubernetes_vim_rsc_wait_timeout."""
+    no_activity_timeout: float | None = None
+    """Seconds without any movement after which an operation ends early; None: it does not."""
     health_rules: tuple[Mapping[str, Any], ...] = ()
     """Readiness rules of kinds, as the entries of a file of rules."""
     force_conflicts: bool = False
@@ -72,8 +75,9 @@ class Options:
         values[FILES] = list(self.files)
         values["parameters"] = dict(self.parameters)
         values["health-rules"] = [dict(one) for one in self.health_rules]
-        if not self.health_rules:
-            del values["health-rules"]
+        for key in ("health-rules", "no-activity-timeout"):
+            if not values[key]:
+                del values[key]
         return values
 
 
@@ -130,6 +134,13 @@ def _seconds(key: str, value: Any) -> float:
     return seconds
 
 
+def _no_activity(key: str, value: Any) -> float:
+    seconds = no_activity_seconds(value)
+    if seconds is None:
+        raise InvalidRequest(f"additionalParams {key}: give seconds, from {LEAST} to {MOST} (a week)")
+    return seconds
+
+
 def flag(key: str, value: Any) -> bool:
     """A flag of additionalParams; InvalidRequest unless it is true or false, maybe in quotes."""
     if isinstance(value, str) and value.lower() in ("true", "false"):
@@ -151,6 +162,7 @@ _CHECKS = {
     "parameters": _mapping,
     "helm_hooks": flag,
     "wait_timeout": _seconds,
+    "no_activity_timeout": _no_activity,
     "health_rules": _rules,
     "force_conflicts": flag,
     "adopt_existing": flag,

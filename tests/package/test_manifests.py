@@ -103,6 +103,10 @@ def test_reviews_need_no_name_and_are_distinguished_by_what_they_ask(package: Ca
             "k8s-cr-driver/ready-when: must be stored or a rule: 'status.phase ==': column 17: a value is expected",
         ),
         (
+            CONFIG.replace("one", "one, annotations: {k8s-cr-driver/no-activity-timeout: '5m'}"),
+            "k8s-cr-driver/no-activity-timeout: must be seconds, from 60 to 604800",
+        ),
+        (
             CONFIG.replace("one", "one, annotations: {k8s-cr-driver/failed-when: stored}"),
             "k8s-cr-driver/failed-when: must be a rule: write condition=",
         ),

@@ -74,6 +74,7 @@ def test_a_week_is_not_too_long() -> None:
         *(("namespace", value) for value in ("", 7, ["a"])),
         *(("parameters", value) for value in ("a=b", ["a"])),
         *(("wait-timeout", value) for value in ("soon", 0, -1, True, 8 * 86400, 10**400, float("nan"), [])),
+        *(("no-activity-timeout", value) for value in ("soon", 0, 59, True, 8 * 86400, 10**400, float("nan"), [])),
         *((key, value) for key in ("force-conflicts", "adopt-existing") for value in ("yes", 1, [])),
     ],
 )

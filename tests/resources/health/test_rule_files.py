@@ -15,7 +15,7 @@ from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import rule_files
 from k8s_cr_driver.objects.cel_syntax import ExpressionError
 from k8s_cr_driver.objects.keys import GroupKind
-from k8s_cr_driver.package import manifests
+from k8s_cr_driver.package import health_rules, manifests
 from k8s_cr_driver.resources.health import Health, State, operator_rules
 from k8s_cr_driver.resources.health.rules import of_texts
 from k8s_cr_driver.resources.registry import resource_for
@@ -177,6 +177,62 @@ def test_file_of_rules_may_have_any_name_and_wrong_ones_are_refused_before_anyth
     assert rule_files.PACKAGE_RULES in loaded[0]["metadata"]["annotations"]
     with pytest.raises(InvalidPackage, match=r"own.yaml, document 1: .*current: 'status.':"):
         manifests.load(package(tmp_path, document({**WIDGET, "current": "status."}), name="own.yaml"), files)
+
+
+def vnfd(artifact: Any, *, of_type: bool = False) -> dict[str, Any]:
+    node = {"VNF": {"type": "sample.VNF", "artifacts": {"health-rules": artifact}}}
+    return {"node_types": node} if of_type else {"topology_template": {"node_templates": node}}
+
+
+ARTIFACT = {"type": "tosca.artifacts.File", "file": "../Files/kubernetes/own.yaml"}
+
+
+@pytest.mark.parametrize(
+    "definitions",
+    [
+        vnfd(ARTIFACT),
+        vnfd(ARTIFACT["file"]),
+        vnfd(ARTIFACT, of_type=True),
+        vnfd(ARTIFACT) | vnfd(ARTIFACT, of_type=True),
+    ],
+)
+def test_vnfd_names_the_file_of_rules(tmp_path: Path, definitions: dict[str, Any]) -> None:
+    name = health_rules.file({"types.yaml": {"data_types": {}}, "vnfd.yaml": definitions})
+    folder = package(tmp_path, document({**WIDGET, "current": "true"}), name="own.yaml")
+    package(tmp_path, document({**WIDGET, "current": "false"}))  # is not read
+    loaded = manifests.load(folder, ["Files/kubernetes/w.yaml"], rules_file=name)
+    assert json.loads(loaded[0]["metadata"]["annotations"][rule_files.PACKAGE_RULES]) == {"current": "true"}
+
+
+@pytest.mark.parametrize("definitions", [{}, {"topology_template": None}, {"topology_template": {"node_templates": {"a": 1}}}])
+def test_without_the_artifact_the_file_has_its_usual_name(definitions: dict[str, Any]) -> None:
+    assert health_rules.file({"vnfd.yaml": definitions}) == "Files/kubernetes/health.yaml"
+
+
+@pytest.mark.parametrize(
+    "artifact, words",
+    [
+        ({}, "vnfd.yaml: VNF.artifacts.health-rules: names no file"),
+        ({"file": ["a"]}, "names no file"),
+        ("", "names no file"),
+        (1, "names no file"),
+        ({"file": "../absent.yaml"}, "absent.yaml"),
+        ({"file": "../../outside.yaml"}, "outside.yaml"),
+        ({"file": "/etc/passwd"}, "passwd"),
+        ({"file": "https://example.com/rules.yaml"}, "rules.yaml"),
+        ({"file": "../Files/kubernetes/w.yaml"}, r"w\.yaml, document 1: the VNFD names the file as health-rules"),
+    ],
+)
+def test_file_of_rules_that_is_none(tmp_path: Path, artifact: Any, words: str) -> None:
+    folder = package(tmp_path)
+    with pytest.raises(InvalidPackage, match=words):
+        manifests.load(folder, ["Files/kubernetes/w.yaml"], rules_file=health_rules.file({"vnfd.yaml": vnfd(artifact)}))
+
+
+def test_flavours_name_one_file_of_rules() -> None:
+    several = {"a.yaml": vnfd("../a.yaml"), "b.yaml": vnfd("../b.yaml")}
+    with pytest.raises(InvalidPackage, match=r"name a\.yaml and b\.yaml; write the rules in one file"):
+        health_rules.file(several)
 
 
 def test_manifest_that_is_named_as_rules_are_is_left_alone(tmp_path: Path) -> None:
