@@ -9,10 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from k8s_cr_driver.errors import DriverError
-from k8s_cr_driver.ssh.host import Unreachable
+from k8s_cr_driver.ssh.host import LoginRefused, Unreachable
 
 PARALLEL = 8
 """Servers that are worked on at once."""
+LOGIN_WITHIN = 60.0
+"""Seconds in which a server that boots, and responds, gets its user."""
 PAUSE = 1.0
 """Seconds between two looks at what has to become ready."""
 T = TypeVar("T")
@@ -28,10 +30,19 @@ def on_all(items: Sequence[T], work: Callable[[T], U]) -> list[U]:
 
 
 def when_reachable(look: Callable[[], T], end: float) -> T:
-    """What `look` returns as soon as the server responds. Raises Unreachable if it does not until `end`, a monotonic time."""
+    """
+    What `look` returns as soon as the server responds and lets the user log in.
+
+    Raises Unreachable if it does not respond until `end`, a monotonic time, and LoginRefused LOGIN_WITHIN after it has.
+    """
+    refused_until: float | None = None
     while True:
         try:
             return look()
+        except LoginRefused:
+            refused_until = refused_until or min(end, time.monotonic() + LOGIN_WITHIN)
+            if time.monotonic() > refused_until:
+                raise
         except Unreachable:
             if time.monotonic() > end:
                 raise

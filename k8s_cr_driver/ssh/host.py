@@ -48,6 +48,10 @@ class Unreachable(HostError):
     """No connection, or it ended: the same may succeed later."""
 
 
+class LoginRefused(HostError):
+    """The host does not accept the user, or not yet: one that is booting has no such user, or lets only root log in."""
+
+
 class NotTrusted(HostError):
     """The host shows another key than those it may have."""
 

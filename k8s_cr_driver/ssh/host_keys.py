@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys by which a host is known before the first connection.
+"""The keys by which a host is known before the first connection: given, of an authority, or read from its console.
 
 cloud-init prints the host's public keys on its console between two marks (module cc_ssh_authkey_fingerprints and
 `ssh_util.write_ssh_host_keys_to_console`, on by default in the images of Debian and Ubuntu). The console is read through

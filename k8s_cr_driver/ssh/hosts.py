@@ -18,7 +18,7 @@ import asyncssh
 
 from k8s_cr_driver.redaction import words
 from k8s_cr_driver.ssh.command import OUTPUT_LIMIT, Command
-from k8s_cr_driver.ssh.host import CommandFailed, Host, HostError, NotTrusted, Unreachable, without
+from k8s_cr_driver.ssh.host import CommandFailed, Host, HostError, LoginRefused, NotTrusted, Unreachable, without
 
 T = TypeVar("T")
 
@@ -117,7 +117,7 @@ async def _connect(host: Host) -> asyncssh.SSHClientConnection:
     except asyncssh.HostKeyNotVerifiable:
         raise NotTrusted(host, _CHANGED) from None
     except asyncssh.PermissionDenied:
-        raise HostError(host, f"it refuses the login of {host.user}: check the user, and the key or password") from None
+        raise LoginRefused(host, f"it refuses the login of {host.user}: check the user, and the key or password") from None
     except (OSError, asyncssh.Error, asyncio.TimeoutError) as error:
         raise Unreachable(host, f"no connection to port {host.port}: {_words(error)}") from None
 

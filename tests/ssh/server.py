@@ -6,12 +6,14 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import asyncssh
 
@@ -25,12 +27,24 @@ class Server:
     port: int = 0
     key: asyncssh.SSHKey = field(default_factory=lambda: asyncssh.generate_private_key("ssh-ed25519"))
     user_key: asyncssh.SSHKey = field(default_factory=lambda: asyncssh.generate_private_key("ssh-ed25519"))
-    logins: int = 0
+    signing_key: asyncssh.SSHKey = field(default_factory=lambda: asyncssh.generate_private_key("ssh-ed25519"))
+    """Of the authority that has signed the key, if one has."""
+    connections: list[asyncssh.SSHServerConnection] = field(default_factory=list)
+    refused: int = 0
+    """Connections, from the first, in which nobody may log in."""
     children: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
     def public_key(self) -> str:
         return _line(self.key)
+
+    @property
+    def logins(self) -> int:
+        return len(self.connections)
+
+    @property
+    def authority(self) -> str:
+        return _line(self.signing_key)
 
     def host(self, **changes: object) -> Host:
         """How the server is reached; `changes` are fields of it."""
@@ -55,13 +69,14 @@ class Authentication(asyncssh.SSHServer):
         self._server = server
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
-        self._server.logins += 1
+        self._server.connections.append(conn)
+        self._may = self._server.logins > self._server.refused
 
     def public_key_auth_supported(self) -> bool:
         return True
 
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        return username == "admin" and _line(key) == _line(self._server.user_key)
+        return self._may and username == "admin" and _line(key) == _line(self._server.user_key)
 
     def password_auth_supported(self) -> bool:
         return True
@@ -77,7 +92,8 @@ async def _run(server: Server, process: asyncssh.SSHServerProcess[bytes]) -> Non
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
         stdin.write(given)
         stdin.seek(0)
-        with subprocess.Popen(["sh", "-c", command], stdin=stdin, stdout=subprocess.PIPE, stderr=stderr) as child:
+        pipes: dict[str, Any] = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": stderr}
+        with subprocess.Popen(["sh", "-c", command], start_new_session=True, **pipes) as child:
             server.children.append(child)
             assert child.stdout is not None
             try:
@@ -86,15 +102,21 @@ async def _run(server: Server, process: asyncssh.SSHServerProcess[bytes]) -> Non
                     await process.stdout.drain()
                 status = await asyncio.to_thread(child.wait)
             finally:
-                child.kill()
+                _kill(child)
         stderr.seek(0)
         process.stderr.write(stderr.read())
     process.exit(status)
 
 
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    """With what the shell has started: it would hold the pipe that a thread reads, and the tests would not end before it."""
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
 @contextmanager
-def serving() -> Iterator[Server]:
-    """The server runs in a loop of its own."""
+def serving(principals: Sequence[str] | None = None) -> Iterator[Server]:
+    """The server runs in a loop of its own. `principals`: those of the certificate of its key; without any, all hosts."""
     one, loop = Server(), asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -102,17 +124,22 @@ def serving() -> Iterator[Server]:
     async def listen() -> asyncssh.SSHAcceptor:
         run = functools.partial(_run, one)
         authentication = functools.partial(Authentication, one)
-        return await asyncssh.create_server(
-            authentication, "127.0.0.1", 0, server_host_keys=[one.key], process_factory=run, encoding=None
-        )
+        options: dict[str, Any] = {"server_host_keys": [one.key]}
+        if principals is not None:
+            signed = one.signing_key.generate_host_certificate(one.key, "node-1", principals=principals)
+            options = {"server_host_keys": [(one.key, signed)], "send_server_host_keys": False}
+        return await asyncssh.create_server(authentication, "127.0.0.1", 0, process_factory=run, encoding=None, **options)
 
     acceptor = asyncio.run_coroutine_threadsafe(listen(), loop).result(20)
     one.port = acceptor.get_port()
 
     async def close() -> None:
         for child in one.children:
-            child.kill()
+            _kill(child)
         acceptor.close()
+        for connection in one.connections:
+            connection.abort()
+        await asyncio.gather(*(connection.wait_closed() for connection in one.connections), return_exceptions=True)
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.wait(tasks, timeout=5) if tasks else None
         for task in tasks:

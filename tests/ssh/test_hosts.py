@@ -80,6 +80,20 @@ def test_a_host_without_a_known_key_is_refused(server: Server, hosts: Hosts) -> 
         hosts.run(server.host(trusted=()), Command("a look", ("true",)))
 
 
+@pytest.mark.parametrize(("principals", "is_trusted"), [((), True), (("127.0.0.1",), True), (("node-2",), False)])
+def test_an_authority_may_have_signed_the_key_of_a_host(principals: tuple[str, ...], is_trusted: bool, hosts: Hosts) -> None:
+    """A certificate that names hosts is one of these only."""
+    with serving(principals) as one:
+        host = one.host(trusted=(), authorities=(one.authority,))
+        if is_trusted:
+            assert hosts.run(host, Command("a look", ("echo", "in"))) == "in\n"
+        else:
+            with pytest.raises(NotTrusted):
+                hosts.run(host, Command("a look", ("true",)))
+        with pytest.raises(NotTrusted):
+            hosts.run(one.host(trusted=(), authorities=(another_key(),)), Command("a look", ("true",)))
+
+
 def test_a_key_comes_before_a_password_and_either_is_enough(server: Server, hosts: Hosts) -> None:
     for host in (server.host(password="wrong"), server.host(private_key="", password="right")):
         assert hosts.run(host, Command("a look", ("echo", "in"))) == "in\n"
