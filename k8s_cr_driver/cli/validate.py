@@ -15,6 +15,7 @@ import click
 
 from k8s_cr_driver.cli import (
     management_drivers,
+    node_clusters,
     package_input,
     package_scripts,
     package_update,
@@ -28,7 +29,7 @@ from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, kind_of
-from k8s_cr_driver.package import check, helm_hooks, parameters, schema, substitution, tosca, tosca_meta, vnfd
+from k8s_cr_driver.package import check, helm_hooks, hot, parameters, schema, substitution, tosca, tosca_meta, vnfd
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
@@ -69,6 +70,12 @@ class Findings:
     help="Also what a change from OLD cannot take over.",
 )
 @package_input.with_parameters
+@click.option(
+    "--request",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also the body of an instantiate of servers that become a cluster.",
+)
 @click.option("--namespace", default="default", help="For objects that name none.", show_default=True)
 @output_option()
 def validate(
@@ -77,6 +84,7 @@ def validate(
     files: Sequence[str],
     given: Mapping[str, str],
     all_hooks: bool,
+    request: Path | None,
     namespace: str,
     output: str,
 ) -> None:
@@ -92,7 +100,7 @@ def validate(
             findings.problems += check.check(folder, files)
             if not findings.problems:
                 values = given or package_input.sufficient(folder, {})
-                objects = inspect(folder, values, files, namespace, findings, all_hooks=all_hooks)
+                objects = inspect(folder, values, files, namespace, findings, all_hooks=all_hooks, request=request)
                 if path.is_file() and (unnamed := tosca_meta.unnamed(folder)):
                     findings.warnings.append(
                         f"{enumerated(unnamed)}: not named in {tosca_meta.TOSCA_META}, and Tacker unpacks only what that "
@@ -122,6 +130,7 @@ def inspect(
     findings: Findings,
     *,
     all_hooks: bool = False,
+    request: Path | None = None,
 ) -> list[Object]:
     """The package's objects; its scripts, and errors of the set as a whole, are added to `findings`."""
     findings.scripts += package_scripts.of(folder)
@@ -134,7 +143,7 @@ def inspect(
         findings.problems.append(str(error))
         return []
     suffixes = ", ".join(f"*{suffix}" for suffix in tosca_meta.SUFFIXES)
-    if not objects:
+    if not objects and not (folder / hot.FOLDER).is_dir():
         findings.warnings.append(f"{tosca_meta.MANIFESTS}: no manifests ({suffixes}); a request must name other files")
     if not files and (unread := tosca_meta.other_files(folder)):
         findings.warnings.append(f"{enumerated(unread)}: not checked, for manifests are {suffixes}; name it with --file")
@@ -149,9 +158,9 @@ def inspect(
             examine(objects)
         except InvalidPackage as error:
             findings.problems.append(str(error))
-    findings.problems += management_drivers.problems(folder)
+    findings.problems += management_drivers.problems(folder) + node_clusters.problems(folder, request)
     findings.problems += scaling_policies.problems(folder)
-    findings.warnings += management_drivers.warnings(folder)
+    findings.warnings += management_drivers.warnings(folder) + node_clusters.warnings(folder)
     mapped = findings.warnings if unknown else findings.problems  # a CRD may say that an object has a count
     mapped += _vdu_problems(folder, objects, partial=bool(files) and tosca_meta.leaves_out(folder, files))
     if given is not None:
@@ -204,7 +213,7 @@ def _vdu_problems(folder: Path, objects: Sequence[Object], *, partial: bool) -> 
     resources = _resources(objects)
     for flavour, template in vnfd.flavours(folder).items():
         try:
-            vdus.assign(resources, vnfd.vdu_nodes(template), partial=partial)
+            vdus.assign(resources, _of_manifests(folder, flavour, template), partial=partial)
         except InvalidPackage as error:
             yield f"Flavour {flavour}: {error}"
 
@@ -236,7 +245,13 @@ def _assigned(folder: Path, objects: Sequence[Object]) -> Iterator[tuple[str, Ma
     resources = _resources(objects)
     for flavour, template in vnfd.flavours(folder).items():
         with contextlib.suppress(InvalidPackage):
-            yield flavour, template, vdus.assign(resources, vnfd.vdu_nodes(template), partial=True)
+            yield flavour, template, vdus.assign(resources, _of_manifests(folder, flavour, template), partial=True)
+
+
+def _of_manifests(folder: Path, flavour: str, template: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The VDUs that are objects, and not servers of Heat."""
+    servers = hot.servers(folder, flavour)
+    return {name: node for name, node in vnfd.vdu_nodes(template).items() if name not in servers}
 
 
 def _resources(objects: Sequence[Object]) -> list[CustomResource]:

@@ -11,12 +11,14 @@ import enum
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from k8s_cr_driver.cloud.stack import Stack
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.node_clusters.parameters import Group, Parameters
 from k8s_cr_driver.objects.fields import entries, text
+
+if TYPE_CHECKING:  # whose libraries are slow to import
+    from k8s_cr_driver.cloud.stack import Stack
 
 MASTERS = 3
 """The fewest masters whose etcd survives the loss of one."""

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with a package whose servers become a cluster: operations, masters, the virtual IP, and a request for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.node_clusters import inventory, parameters
+from k8s_cr_driver.node_clusters.parameters import PARAMETER, Group, Parameters
+from k8s_cr_driver.objects.fields import entries, field, mapping, similar, texts
+from k8s_cr_driver.package import hot, scripts, vnfd
+from k8s_cr_driver.package.hot import Hot
+
+HA_MASTERS = "ha_masters"
+OPERATIONS = {
+    "instantiate_end": "no cluster is made of the servers",
+    "scale_start": "nodes that leave are neither drained nor deleted",
+    "scale_end": "new servers do not become nodes",
+    "heal_start": "a master is replaced while etcd counts on it",
+    "heal_end": "new servers do not become nodes",
+    "terminate_start": "the cluster stays a VIM",
+    "terminate_end": "the parameters stay in the metadata of the VNF instance",
+    "instantiate_rollback_end": "the cluster stays a VIM after a failed instantiate",
+    "scale_rollback_start": "servers that the rollback removes stay nodes",
+}
+"""Those that the driver has something to do at, and what is so without it."""
+
+
+def problems(folder: Path, request: Path | None = None) -> list[str]:
+    """A sentence for each mistake. `request`: the body of an instantiate, as JSON."""
+    try:
+        asked = None if request is None else _parameters(request)
+        flavours = vnfd.flavours(folder)
+        found = [f"Flavour {name}: {one}" for name, template in flavours.items() for one in _of(folder, name, template, asked)]
+        return found + ([] if asked is None else list(_missing_files(folder, asked)))
+    except (InvalidPackage, InvalidRequest) as error:
+        return str(error).splitlines()
+
+
+def warnings(folder: Path) -> list[str]:
+    """Operations at which a package does not call the driver."""
+    return [
+        f"Flavour {name}: {operation} does not name {HA_MASTERS}, so {consequence}"
+        for name, template in vnfd.flavours(folder).items()
+        if (named := scripts.of_driver(template, HA_MASTERS))
+        for operation, consequence in OPERATIONS.items()
+        if operation not in named
+    ]
+
+
+def _of(folder: Path, flavour: str, template: Mapping[str, Any], asked: Parameters | None) -> Iterator[str]:
+    named = scripts.of_driver(template, HA_MASTERS)
+    if not named:
+        return
+    for operation in sorted(named.keys() - OPERATIONS.keys()):
+        yield f"{operation} names {HA_MASTERS}, which has nothing to do there; remove it"
+    found, vdus = hot.read(folder, flavour), set(vnfd.vdu_nodes(template))
+    if not found.top:
+        yield f"{hot.FOLDER}/{flavour}: has no template of Heat, so there are no servers to make a cluster of"
+        return
+    if asked is not None:
+        yield from _names(found, vdus, asked)
+    named_masters = {asked.masters.vdu_id} & vdus if asked else set()
+    masters = sorted(named_masters or {vdu for vdu in vdus if found.pairs(vdu)})
+    if not masters:
+        yield "no port of a VDU has allowed_address_pairs; the masters' port needs the address of the virtual IP there"
+    for vdu in masters:
+        yield from _pairs(found, vdu)
+        yield from _counts(template, vdu)
+
+
+def _pairs(found: Hot, vdu: str) -> Iterator[str]:
+    pairs = found.pairs(vdu)
+    if not any(isinstance(one, str) or found.of_a_port(one) for one in pairs):
+        yield (
+            f"VDU {vdu}: no allowed_address_pairs of its port has the address of a port of the top template; give it that of "
+            "the virtual IP"
+        )
+
+
+def _counts(template: Mapping[str, Any], vdu: str) -> Iterator[str]:
+    """The number of masters is odd, whatever the level."""
+    for entry in entries(template, "policies"):
+        for name, policy in entry.items():
+            kind = str(field(policy, "type")).removeprefix("tosca.policies.nfv.")
+            if vdu not in texts(policy, "targets"):
+                continue
+            if kind == "VduScalingAspectDeltas":
+                deltas = mapping(policy, "properties", "deltas").values()
+                if any(_number(one) % 2 for one in deltas):
+                    yield f"policy {name}: adds an odd number of masters to {vdu}, which would then have an even one"
+                continue
+            counts = [mapping(policy, "properties", "initial_delta"), *mapping(policy, "properties", "levels").values()]
+            for count in filter(None, map(_number, counts)):
+                if count < inventory.MASTERS or count % 2 == 0:
+                    yield f"policy {name}: {vdu} has {count} masters; etcd needs an odd number, at least {inventory.MASTERS}"
+
+
+def _number(value: Any) -> int:
+    count = field(value, "number_of_instances")
+    return count if type(count) is int else 0
+
+
+def _names(found: Hot, vdus: Iterable[str], asked: Parameters) -> Iterator[str]:
+    """What the request names is in the VNFD and in the templates."""
+    known = sorted(vdus)
+    for section, group in (("master_node", asked.masters), ("worker_node", asked.workers)):
+        if group.vdu_id and group.vdu_id not in known:
+            yield f"{PARAMETER}.{section}.vdu_id: {group.vdu_id} is no VDU{_hint(group.vdu_id, known)}"
+            continue
+        yield from _resources(f"{PARAMETER}.{section}", found, group)
+    for name in filter(None, (asked.cluster_cp_name, asked.cluster_fip_name)):
+        if name not in found.resources:
+            yield f"{PARAMETER}.master_node: {name} is no resource of the top template{_hint(name, found.resources)}"
+
+
+def _resources(where: str, found: Hot, group: Group) -> Iterator[str]:
+    resources = mapping(found.template_of(group.label)[0], "resources")
+    for name in dict.fromkeys((group.ssh_cp_name, group.nic_cp_name)) if resources else ():
+        if name not in resources:
+            yield f"{where}: {name} is no resource of the template of {group.label}{_hint(name, resources)}"
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = similar(name, known)
+    return f"; did you mean {near}?" if near else ""
+
+
+def _parameters(request: Path) -> Parameters:
+    try:
+        body = json.loads(request.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidRequest(f"{request}: cannot be read as JSON: {type(error).__name__}") from None
+    return parameters.read(mapping(body, "additionalParams").get(PARAMETER, {}), {}, "ID")
+
+
+def _missing_files(folder: Path, asked: Parameters) -> Iterator[str]:
+    for path in filter(None, (asked.script_path, *asked.manifests)):
+        if not (folder / path).is_file():
+            yield f"additionalParams.{PARAMETER}: {path} is not in the package"
