@@ -75,7 +75,7 @@ class Tacker:
         """
         existing = self._find(vim.name)
         if existing is not None and existing.get("description") != vim.description:
-            raise DriverError(f"Tacker has a VIM {vim.name} that this receiver has not registered; give it another name")
+            raise DriverError(f"Tacker has a VIM {vim.name} that somebody else has registered; give the new one another name")
         if existing is not None and existing.get("auth_url") == vim.url:
             self._request("PUT", f"{VIMS}/{existing['id']}", vim.changes())
             return

@@ -264,6 +264,14 @@ SSH_KEY_OPTIONS = [
     cfg.ListOpt("projects", default=[], help="Ids of the OpenStack projects there whose servers this key opens."),
 ]
 """Of a group ``[k8s_cr_ssh_key:NAME]``, which packages and requests choose by NAME."""
+VIM_CLOUD = "k8s_cr_vim_cloud"
+VIM_CLOUD_OPTIONS = [
+    cfg.StrOpt("clouds_file", default="", help="Path of a clouds.yaml with credentials for Tacker's own API."),
+    cfg.StrOpt("cloud", default="tacker", help="The entry of that file. New clusters become VIMs of its project."),
+    cfg.StrOpt("keystone", default="", help="URL of the Keystone of the cloud in which the servers of such clusters are."),
+    cfg.ListOpt("projects", default=[], help="Ids of the OpenStack projects there whose clusters become VIMs."),
+]
+"""Of a group ``[k8s_cr_vim_cloud:NAME]``, which packages and requests choose by NAME."""
 HEAT_OPTIONS = [
     cfg.BoolOpt("heat_verify_cert", default=False),
     cfg.StrOpt("heat_ca_cert_file", default=""),
@@ -405,15 +413,33 @@ def ssh_key(options: Any, name: str, keystone: str, project: Callable[[], str]) 
         raise InvalidRequest(f"ssh_key: the conductor has no key {name!r}; the operator adds it as group [{group}]")
     if not found.hosts:
         raise InvalidRequest(f"ssh_key: hosts of [{group}] names none; ask the operator")
-    if not found.keystone or found.keystone.rstrip("/") != keystone.rstrip("/"):
-        raise Forbidden(f"ssh_key: the operator has the key {name} for another cloud; ask for keystone of [{group}]")
-    if not found.projects or project() not in found.projects:
-        raise Forbidden(f"ssh_key: the operator has the key {name} for other projects; ask for projects of [{group}]")
+    _check_project(found, f"ssh_key: the operator has the key {name}", group, keystone, project)
     try:
         key = Path(found.private_key).read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError, cfg.Error, TypeError):
         raise InvalidRequest(f"ssh_key: private_key of [{group}] cannot be read; ask the operator") from None
     return key, EndpointRules(tuple(found.hosts), plain_http=True, option=f"hosts, in the group {group},")
+
+
+def vim_cloud(options: Any, name: str, keystone: str, project: Callable[[], str]) -> tuple[Path, str]:
+    """In such a script: the clouds.yaml, and its entry, by which the operator lets clusters of that project become VIMs.
+
+    All as for `ssh_key`. Raises InvalidRequest, and Forbidden for another cloud or project.
+    """
+    group = f"{VIM_CLOUD}:{name}"
+    found = _group(options.conf, group, VIM_CLOUD_OPTIONS)
+    if found is None or not found.clouds_file:
+        raise InvalidRequest(f"vim_cloud: the conductor has no cloud {name!r}; the operator adds it as group [{group}]")
+    _check_project(found, f"vim_cloud: the operator has the cloud {name}", group, keystone, project)
+    return Path(found.clouds_file), found.cloud
+
+
+def _check_project(found: Any, what: str, group: str, keystone: str, project: Callable[[], str]) -> None:
+    """Raises Forbidden for another Keystone or project than the options of the group name."""
+    if not found.keystone or found.keystone.rstrip("/") != keystone.rstrip("/"):
+        raise Forbidden(f"{what} for another cloud; ask for keystone of [{group}]")
+    if not found.projects or project() not in found.projects:
+        raise Forbidden(f"{what} for other projects; ask for projects of [{group}]")
 
 
 def heat_verification(options: Any) -> bool | str:
@@ -457,4 +483,5 @@ def _policy(options: Any) -> Policy:
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """For oslo-config-generator."""
-    return [("k8s_cr", OPTIONS), ("k8s_cr_receiver:name", RECEIVER), (f"{SSH_KEY}:name", SSH_KEY_OPTIONS)]
+    keys, clouds = (f"{SSH_KEY}:name", SSH_KEY_OPTIONS), (f"{VIM_CLOUD}:name", VIM_CLOUD_OPTIONS)
+    return [("k8s_cr", OPTIONS), ("k8s_cr_receiver:name", RECEIVER), keys, clouds]

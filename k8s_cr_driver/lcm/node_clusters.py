@@ -14,6 +14,7 @@ from typing import Any
 
 from k8s_cr_driver.cloud import access, stack
 from k8s_cr_driver.cloud.access import Cloud
+from k8s_cr_driver.credentials import tacker
 from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
 from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.lcm import conf, hook
@@ -30,6 +31,8 @@ from k8s_cr_driver.ssh.hosts import Hosts
 LOG = logger(__name__)
 KEY = "node_cluster"
 """Key in the metadata of the VnfInstance and in user_script_err_handling_data."""
+USER_DATA = ("lcm-operation-user-data", "lcm-operation-user-data-class")
+"""Keys of additionalParams by which Tacker finds the class that fills in the templates."""
 KEYS_WITHIN = 300.0
 """Seconds in which a new server prints its host keys on its console."""
 PAUSE = 2.0
@@ -51,6 +54,8 @@ class _Operation:
         kept, given = mapping(self.stored, "parameters"), call.additional_params.get(PARAMETER, {})
         self.parameters = parameters.read(given, kept, call.instance["id"])
         self.stored["parameters"] = parameters.merged(given, kept)
+        if call.operation == "instantiate_end":
+            self.stored["user_data"] = {key: call.additional_params[key] for key in USER_DATA if key in call.additional_params}
         known = mapping(self.stored, "host_keys")
         self.pinned: dict[str, list[str]] = {server: texts(known, server) for server in known}
 
@@ -61,30 +66,65 @@ class _Operation:
                 case "instantiate_end" | "scale_end" | "heal_end" | "scale_rollback_start":
                     self._ensure()
                 case "scale_start" | "heal_start":
+                    self._check_user_data()
                     self._leave()
                 case "terminate_start" | "terminate_end" | "instantiate_rollback_start" | "instantiate_rollback_end":
-                    vim.remove(self.call.instance, self.parameters.vim_name)
+                    self._remove_vim()
         finally:
             self._keep()
 
     def _ensure(self) -> None:
         if self.call.operation == "scale_end" and inventory.leaving(self.call.grant_request):
             return
+        registry = self._registry
         with self._hosts() as hosts:
             one = self._run(hosts)
             one.ensure()
             entry = vim.of_cluster(run.kubeconfig(one), one.inventory.endpoint, conf.endpoint_rules(self.call.options))
         vim.add(self.call.instance, self.parameters.vim_name, entry)
+        if registry:
+            registry.register(vim.registered(self.call.instance, self.parameters.vim_name))
+
+    def _check_user_data(self) -> None:
+        """Without a class Tacker takes its DefaultUserData, which changes nothing in the templates of another one."""
+        made_with = mapping(self.stored, "user_data")
+        if made_with and not any(key in self.call.additional_params for key in USER_DATA):
+            repeated = ", ".join(f"{key}: {value}" for key, value in made_with.items())
+            raise InvalidRequest(
+                "additionalParams: the classes of user data must be repeated, or Tacker changes no server and the operation is "
+                f"COMPLETED all the same; add {repeated}"
+            )
 
     def _leave(self) -> None:
         servers = inventory.leaving(self.call.grant_request)
         if not servers:
             return
         if self.call.operation == "heal_start" and not self.call.request.get("vnfcInstanceId"):
-            vim.remove(self.call.instance, self.parameters.vim_name)
+            self._remove_vim()
             return
         with self._hosts() as hosts:
             self._run(hosts).leave(servers)
+
+    def _remove_vim(self) -> None:
+        """Also from Tacker's VIMs, while the OpenStack VIM is there, which names the project."""
+        name, registry = self.parameters.vim_name, self._registry if vim.of_openstack(self.call.instance) else None
+        if registry and not registry.remove(name, vim.description(self.call.instance)):
+            self._progress(f"the VIM {name} of Tacker has another description, so it stays")
+        vim.remove(self.call.instance, name)
+
+    @functools.cached_property
+    def _registry(self) -> tacker.Tacker | None:
+        """Tacker's VIMs, if the operator lets the cluster become one."""
+        if not self.parameters.vim_cloud:
+            return None
+        keystone = text(mapping(self._vim, "interfaceInfo"), "endpoint")
+        file, name = conf.vim_cloud(self.call.options, self.parameters.vim_cloud, keystone, self._cloud.project)
+        try:
+            return tacker.Tacker(tacker.cloud(file, name))
+        except (OSError, UnicodeDecodeError, InvalidRequest) as error:
+            LOG.error("vim_cloud %s: %s", self.parameters.vim_cloud, error)
+            named = f"vim_cloud: {self.parameters.vim_cloud} of the operator cannot be used"
+            raise InvalidRequest(f"{named}; ask for its clouds_file") from None
 
     def _hosts(self) -> Hosts:
         """An operator's key opens the servers that the operator lists for it, and no others."""
@@ -129,13 +169,16 @@ class _Operation:
             node.name,
             node.ssh,
             group.username,
-            trusted=tuple(self._keys(cloud, node)),
+            trusted=self.parameters.ssh_host_keys or tuple(self._keys(cloud, node)),
+            authorities=self.parameters.ssh_host_authorities,
             private_key=self._key[0] if self._key else "",
             password=group.password,
         )
 
     def _keys(self, cloud: Cloud, node: Node) -> list[str]:
         """The pinned keys of a server; of a new one, those that it has printed on its console."""
+        if self.parameters.ssh_host_authorities:
+            return []
         if node.server not in self.pinned:
             end = time.monotonic() + KEYS_WITHIN
             while not (found := host_keys.of_console(stack.console(cloud, node.server))):
@@ -171,7 +214,7 @@ class _Operation:
 
     def _keep(self) -> None:
         is_over = self.call.operation in ("terminate_end", "instantiate_rollback_end")
-        kept = {} if is_over else {"parameters": self.stored["parameters"], "host_keys": self.pinned}
+        kept = {} if is_over else {**self.stored, "host_keys": self.pinned}
         metadata = self.call.instance["metadata"] = mapping(self.call.instance, "metadata")
         for owner in (metadata, self.call.error_data):
             owner.pop(KEY, None)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from k8s_cr_driver.objects.fields import similar, type_name
+from k8s_cr_driver.ssh import host_keys
 
 Check = Callable[[Any], str]
 Table = Mapping[str, Check]
@@ -41,6 +42,10 @@ def is_name(value: Any) -> str:
     return "" if isinstance(value, str) and _NAME.fullmatch(value) else "must be a name"
 
 
+def is_name_or_none(value: Any) -> str:
+    return "" if value == "" else is_name(value)
+
+
 def is_user(value: Any) -> str:
     return "" if isinstance(value, str) and _USER.fullmatch(value) else "must be the name of a user of the servers"
 
@@ -69,6 +74,11 @@ def is_path(value: Any) -> str:
 def are_paths(value: Any) -> str:
     is_right = isinstance(value, list) and all(isinstance(one, str) and is_inside(one) for one in value)
     return "" if is_right else "must be a list of paths in the package"
+
+
+def are_keys(value: Any) -> str:
+    is_right = isinstance(value, list) and all(isinstance(one, str) and host_keys.public_key(one) for one in value)
+    return "" if is_right else "must be a list of public keys of SSH, such as `ssh-ed25519 AAAA...`"
 
 
 def between(least: int, most: int) -> Check:

@@ -17,6 +17,7 @@ from k8s_cr_driver.node_clusters import checks
 from k8s_cr_driver.node_clusters.storage import parameters as storage
 from k8s_cr_driver.objects.fields import mapping, similar, text, type_name
 from k8s_cr_driver.redaction import lines
+from k8s_cr_driver.ssh import host_keys
 
 PARAMETER = "k8s_cluster_installation_param"
 API_PORT = 16443
@@ -59,6 +60,12 @@ class Parameters:
     vim_name: str
     ssh_key: str
     """The name of a private key that the operator has for the project."""
+    ssh_host_keys: tuple[str, ...]
+    """Public keys of the servers, as their user data gives them; without any key the consoles are read."""
+    ssh_host_authorities: tuple[str, ...]
+    """Public keys of authorities that have signed the keys of the servers."""
+    vim_cloud: str
+    """The name of a cloud in whose Tacker the operator lets the cluster become a VIM; "" for none."""
     kubernetes_version: str
     pod_cidr: str
     cluster_cidr: str
@@ -86,6 +93,9 @@ def read(given: Any, kept: Mapping[str, Any], instance: str) -> Parameters:
         script_path=text(merged, "script_path"),
         vim_name=text(merged, "vim_name") or f"kubernetes_vim_{instance}",
         ssh_key=text(merged, "ssh_key"),
+        ssh_host_keys=tuple(map(host_keys.public_key, merged.get("ssh_host_keys", ()))),
+        ssh_host_authorities=tuple(map(host_keys.public_key, merged.get("ssh_host_authorities", ()))),
+        vim_cloud=text(merged, "vim_cloud"),
         kubernetes_version=text(merged, "kubernetes_version"),
         pod_cidr=_network(masters.get("pod_cidr", "192.168.0.0/16")),
         cluster_cidr=_network(masters.get("cluster_cidr", "10.96.0.0/12")),
@@ -150,6 +160,9 @@ _TABLES: Mapping[str, Mapping[str, Any]] = {
         "script_path": checks.is_path,
         "vim_name": checks.is_name,
         "ssh_key": checks.is_name,
+        "ssh_host_keys": checks.are_keys,
+        "ssh_host_authorities": checks.are_keys,
+        "vim_cloud": checks.is_name_or_none,
         "kubernetes_version": checks.is_version,
         "manifests": checks.are_paths,
         "api_port": checks.between(1, 65535),

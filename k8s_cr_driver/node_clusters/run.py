@@ -103,7 +103,10 @@ class Run:
                 except ValueError:
                     failed = DriverError(f"{node.name}: etcd gives no list of its members")
         if failed is not None:
-            raise failed
+            raise DriverError(
+                f"{failed}. No master says what is in the cluster: if etcd has lost its majority, start the masters that are "
+                "down, or heal the whole VNF instance, which loses the cluster's content"
+            )
         return None
 
     def run(self, node: Node, command: Command) -> str:

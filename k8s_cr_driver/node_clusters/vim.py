@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from k8s_cr_driver.credentials import service_account
+from k8s_cr_driver.credentials import service_account, tacker
 from k8s_cr_driver.kube import kubeconfig, workload
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -47,6 +47,19 @@ def add(instance: Object, name: str, entry: Mapping[str, Any]) -> None:
 def remove(instance: Object, name: str) -> None:
     """The instance has no entry of that name."""
     instance[CONNECTION] = {key: value for key, value in mapping(instance, CONNECTION).items() if key != name}
+
+
+def registered(instance: Mapping[str, Any], name: str) -> tacker.Vim:
+    """The cluster of that entry as a VIM that Tacker has registered."""
+    entry = mapping(instance, CONNECTION, name)
+    interface = mapping(entry, "interfaceInfo")
+    token = text(entry, "accessInfo", "bearer_token")
+    return tacker.Vim(name, description(instance), text(interface, "endpoint"), text(interface, "ssl_ca_cert"), token)
+
+
+def description(instance: Mapping[str, Any]) -> str:
+    """By which a registered VIM is known as that of the instance."""
+    return f"Cluster of the servers of VNF instance {instance['id']}"
 
 
 def of_openstack(instance: Mapping[str, Any]) -> Mapping[str, Any]:

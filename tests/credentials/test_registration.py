@@ -304,7 +304,7 @@ def test_a_vim_of_somebody_else_is_left_alone(registrar: Registrar, workload: Fa
     registrar.log = log.append
     registrar.store.accept(message := ready(workload))
     registrar.reconcile()
-    assert f"Tacker has a VIM {NAME} that this receiver has not registered" in log[0]
+    assert f"Tacker has a VIM {NAME} that somebody else has registered" in log[0]
     registrar.store.accept(gone(message))
     retry_now(registrar)
     assert cloud.vims == {"1": mine} and registrar.store.clusters()[0].vim == ""

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from k8s_cr_driver.credentials.tacker import Vim
 from k8s_cr_driver.errors import NotPermitted
 from k8s_cr_driver.lcm import conf, hook
 from k8s_cr_driver.package import scripts
 from tests.cloud import openstack
+from tests.credentials import openstack as tacker_api
 
 GROUP = {"vdu_id": "masterNode", "ssh_cp_name": "masterNode_CP1", "username": "ubuntu", "password": "secret-word"}
 PARAMETERS = {
@@ -25,14 +29,19 @@ MGMT = Path(__file__).parents[2] / "mgmt" / "ha_masters"
 
 
 def call(
-    operation: str, parameters: Any = None, metadata: dict[str, Any] | None = None, removes: tuple[str, ...] = ()
+    operation: str,
+    parameters: Any = None,
+    metadata: dict[str, Any] | None = None,
+    removes: tuple[str, ...] = (),
+    vims: dict[str, Any] = VIMS,
+    others: dict[str, Any] | None = None,
 ) -> tuple[dict[str, Any], str]:
-    params = {} if parameters is None else {"k8s_cluster_installation_param": parameters}
+    params = {**({} if parameters is None else {"k8s_cluster_installation_param": parameters}), **(others or {})}
     removed = [{"type": "COMPUTE", "resource": {"resourceId": one}} for one in removes]
     given = {
         "operation": operation,
         "request": {"additionalParams": params},
-        "vnf_instance": {"id": "4a1f", "vimConnectionInfo": dict(VIMS), "metadata": metadata or {}},
+        "vnf_instance": {"id": "4a1f", "vimConnectionInfo": dict(vims), "metadata": metadata or {}},
         "grant_request": {"removeResources": removed},
         "user_script_err_handling_data": {},
         "tmp_csar_dir": "/package",
@@ -170,6 +179,102 @@ def test_servers_on_private_addresses_have_to_be_listed(options_file: Path, list
     else:
         with pytest.raises(NotPermitted, match=r"\[k8s_cr\] allowed_ssh_hosts"):
             rules(address, [address])
+
+
+USER_DATA = {
+    "lcm-operation-user-data": "./UserData/user_data.py",
+    "lcm-operation-user-data-class": "StandardUserData",
+}
+
+
+@pytest.mark.parametrize("operation", ["scale_start", "heal_start"])
+def test_an_operation_in_which_tacker_would_change_nothing_is_refused(operation: str) -> None:
+    """Tacker's DefaultUserData says COMPLETED, and leaves the servers of another class as they are."""
+    returned, failure = call("instantiate_end", PARAMETERS, others=USER_DATA)
+    kept = returned["user_script_err_handling_data"]["node_cluster"]
+    assert kept["user_data"] == USER_DATA and "no stack of Heat" not in kept
+    metadata = {"node_cluster": kept}
+    _, failure = call(operation, metadata=metadata)
+    assert "the classes of user data must be repeated" in failure
+    assert failure.endswith("lcm-operation-user-data: ./UserData/user_data.py, lcm-operation-user-data-class: StandardUserData")
+    assert call(operation, metadata=metadata, others=USER_DATA)[1] == ""
+    assert call(operation, PARAMETERS)[1] == "", "an instance that needs none"
+
+
+@pytest.fixture
+def registry(options_file: Path) -> Iterator[Registry]:
+    """The operator lets clusters of the project become VIMs of this Tacker."""
+    with openstack.serving() as cloud, tacker_api.openstack() as own:
+        file = options_file.parent / "clouds.yaml"
+        file.write_text(yaml.safe_dump({"clouds": {"tacker": own.entry}}))
+        options = f"clouds_file = {file}\nkeystone = {cloud.url}/v3\nprojects = {openstack.PROJECT}\n"
+        http = "[k8s_cr]\nallowed_endpoints = *\nallow_http_endpoints = true\n"
+        options_file.write_text(f"{http}[k8s_cr_vim_cloud:bed]\n{options}")
+        yield Registry(cloud, own)
+
+
+@dataclass
+class Registry:
+    cloud: openstack.OpenStack
+    own: tacker_api.Cloud
+
+    def has(self, description: str) -> None:
+        vim = Vim("blue", description, "https://10.0.0.100:16443", "", "t")
+        self.own.vims["1"] = {"id": "1", **vim.body()["vim"]}
+
+    def call(self, operation: str, **options: Any) -> tuple[dict[str, Any], str]:
+        vims = {"vim1": {**VIMS["vim1"], **self.cloud.vim()}, "blue": VIMS["blue"]}
+        return call(operation, {**PARAMETERS, "vim_cloud": "bed"}, vims=vims, **options)
+
+
+OURS = "Cluster of the servers of VNF instance 4a1f"
+
+
+@pytest.mark.parametrize(
+    ("operation", "options"),
+    [("terminate_start", {}), ("instantiate_rollback_end", {}), ("heal_start", {"removes": ("m0", "w0")})],
+)
+@pytest.mark.parametrize(("description", "left"), [(OURS, 0), ("of somebody else", 1)])
+def test_a_cluster_that_goes_is_no_registered_vim_any_more(
+    registry: Registry, operation: str, options: dict[str, Any], description: str, left: int
+) -> None:
+    registry.has(description)
+    returned, failure = registry.call(operation, **options)
+    assert (failure, len(registry.own.vims)) == ("", left)
+    assert list(returned["vnf_instance"]["vimConnectionInfo"]) == ["vim1"]
+
+
+def test_a_vim_that_tacker_does_not_remove_fails_the_terminate_and_its_retry_removes_it(registry: Registry) -> None:
+    registry.has(OURS)
+    registry.own.failures = [500]
+    returned, failure = registry.call("terminate_start")
+    assert "Tacker: GET /v1.0/vims: status 500" in failure
+    assert list(returned["vnf_instance"]["vimConnectionInfo"]) == ["vim1", "blue"]
+    assert registry.call("terminate_start")[1] == "" and not registry.own.vims
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [
+        ("projects = id-of-others", "vim_cloud: the operator has the cloud red for other projects"),
+        ("keystone = https://keystone.example.com/v3", "vim_cloud: the operator has the cloud red for another cloud"),
+        ("clouds_file = /etc/none", "vim_cloud: red of the operator cannot be used; ask for its clouds_file"),
+        ("clouds_file =", "vim_cloud: the conductor has no cloud 'red'"),
+    ],
+)
+def test_only_the_projects_of_the_operator_have_their_clusters_registered(
+    registry: Registry, options_file: Path, name: str, refused: str
+) -> None:
+    """It is known before anything is touched, and no path of the conductor's host is shown."""
+    text = options_file.read_text()
+    own = text.partition("[k8s_cr_vim_cloud:bed]\n")[2].replace("tacker.conf", "")
+    kept = [line for line in own.splitlines() if not line.startswith(name.partition(" ")[0])]
+    options_file.write_text(text + "\n".join(["[k8s_cr_vim_cloud:red]", *kept, name, ""]))
+    vims = {"vim1": {**VIMS["vim1"], **registry.cloud.vim()}}
+    for operation in ("heal_end", "terminate_start"):
+        _, failure = call(operation, {**PARAMETERS, "vim_cloud": "red"}, vims=vims)
+        assert refused in failure and str(options_file.parent) not in failure and "/etc/none" not in failure
+    assert not registry.own.requests
 
 
 def test_the_script_that_stands_in_mgmt_is_the_one_that_is_added() -> None:

@@ -11,6 +11,7 @@ import pytest
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.node_clusters import parameters
 
+ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAgs5p4uAO+qHYCX8uc7+QjKp8SDn5RvD+pyirNCDlqt"
 GROUP = {"vdu_id": "masterNode", "ssh_cp_name": "masterNode_CP1", "username": "ubuntu", "password": "secret-word"}
 GIVEN: dict[str, Any] = {
     "script_path": "Scripts/install.sh",
@@ -70,6 +71,9 @@ def test_values_in_the_request_bodies_of_the_specifications_are_taken(
         ("master_node.vdu_id", None, ".master_node.vdu_id: is missing"),
         ("worker_node", "all", ".worker_node: must be a mapping, not text"),
         ("worker_node.ssh_cp_nam", "x", ".worker_node.ssh_cp_nam: is not a parameter; is it ssh_cp_name?"),
+        ("ssh_host_keys", ["root@one"], ".ssh_host_keys: must be a list of public keys of SSH"),
+        ("ssh_host_authorities", ED25519, ".ssh_host_authorities: must be a list of public keys"),
+        ("vim_cloud", "../etc", ".vim_cloud: must be a name"),
         ("vim_nam", "x", ".vim_nam: is not a parameter; is it vim_name?"),
         ("kubernetes_version", "latest", ".kubernetes_version: must be a version"),
         ("api_port", 0, ".api_port: must be an integer from 1 to 65535"),
@@ -96,3 +100,8 @@ def test_a_later_request_repeats_nothing_but_its_secrets() -> None:
     later = read({"worker_node": {"password": "another"}}, kept)
     assert (later.workers.password, later.workers.username, later.masters.password) == ("another", "ubuntu", "")
     assert later.cluster_cp_name == "vip_CP"
+
+
+def test_host_keys_are_read_without_their_comments() -> None:
+    found = read({**GIVEN, "ssh_host_keys": [f"{ED25519} root@one"], "ssh_host_authorities": [ED25519]})
+    assert (found.ssh_host_keys, found.ssh_host_authorities) == ((ED25519,), (ED25519,))
