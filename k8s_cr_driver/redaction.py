@@ -10,6 +10,7 @@ sentence of this driver's: they are repeated as they are, but may not begin a li
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Iterator
 
@@ -80,6 +81,8 @@ _CONTROLS = (
 """What moves a terminal's cursor, ends a line of a log, turns the direction of text (Unicode's bidirectional controls), is not
 seen, or has no bytes in UTF-8 (surrogates)."""
 _ESCAPES = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in _CONTROLS if chr(code) not in "\n\t"}
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")
+_ESCAPED_TIMES = 3
 _SPACE = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 _URLLIB3 = re.compile(r"<[^<>]{0,200}>:?\s{0,2}|\b\w{1,50}\(host=[^()]{0,300}\):?\s{0,2}")
 
@@ -92,11 +95,20 @@ def foreign(text: str, *, of_validation: bool = False) -> str:
     """
     if len(text) < _SHORT and text.isalnum():  # one word, as a reason is
         return text
-    cut = text[:FOREIGN_LIMIT]
+    cut = unescaped(text[:FOREIGN_LIMIT])
     cut = _EXCERPT.sub(r"\1[removed]", _CONVERTED.sub(r"\1[removed]", cut))
     shown = "".join(_without_values(_without_credentials(cut), of_validation=of_validation))
     line = printable(_SPACE.sub(" ", shown))
     return line + (CUT if len(text) > FOREIGN_LIMIT else "")
+
+
+def unescaped(text: str) -> str:
+    """`text` without the escapes of HTML, also those that are escaped again, as pages of proxies quote a request."""
+    for _ in range(_ESCAPED_TIMES):
+        before, text = text, _ENTITY.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
+        if text == before:
+            break
+    return text
 
 
 def own_words(text: str) -> str:
@@ -147,6 +159,7 @@ def looks_secret(text: str) -> bool:
     """Whether `text`, a field's path with its value, holds a credential or names one, or is too long to be looked at."""
     if len(text) > FOREIGN_LIMIT:
         return True
+    text = unescaped(text)
     return _without_credentials(text) != text or any(pattern.search(text) for pattern in (_NAMED, _USERINFO))
 
 

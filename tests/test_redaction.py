@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import html
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -11,6 +13,7 @@ from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.ownership.write_errors import explained
 from k8s_cr_driver.redaction import DETAIL_LIMIT, FOREIGN_LIMIT, capped, foreign, lines, own_words, redact, words
 from k8s_cr_driver.resources.registry import resource_for
+from tests.hostile import assert_harmless
 from tests.instance import BLUE, config_map
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIBcanary\n-----END CERTIFICATE-----"
@@ -71,8 +74,20 @@ PEM = "-----BEGIN CERTIFICATE-----\nMIIBcanary\n-----END CERTIFICATE-----"
         "password: required value canary",
     ],
 )
-def test_values_and_credentials_of_foreign_texts_are_removed(text: str) -> None:
+@pytest.mark.parametrize(
+    "written",
+    [
+        str,
+        html.escape,
+        lambda text: html.escape(html.escape(text)),
+        lambda text: "".join(f"&#{ord(one)};" for one in text),
+        lambda text: "".join(one if one.isalnum() else f"&#x{ord(one):X};" for one in text),
+    ],
+    ids=["plain", "HTML", "HTML twice", "decimal", "hexadecimal"],
+)
+def test_values_and_credentials_of_foreign_texts_are_removed(text: str, written: Callable[[str], str]) -> None:
     assert "canary" in text
+    text = written(text)
     assert "canary" not in foreign(text)
     assert "canary" not in str(ApiError("PATCH /x", 422, "Invalid", text))
 
@@ -123,6 +138,15 @@ def test_what_helps_stays(text: str) -> None:
     ],
 )
 def test_what_helps_stays_in_foreign_texts(text: str) -> None:
+    assert foreign(text) == text
+
+
+def test_an_escape_of_html_hides_no_control_character() -> None:
+    assert_harmless(foreign("a text with &#27;[2J and&#10;FORGED &amp;#10;FORGED &#x202e; &NewLine;FORGED"))
+
+
+def test_what_is_no_escape_stays() -> None:
+    text = "GET https://a.example.com/?a=1&copy=2&amp=3 failed: R&D; a & b"
     assert foreign(text) == text
 
 

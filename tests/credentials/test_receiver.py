@@ -13,7 +13,7 @@ import stat
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from k8s_cr_driver.errors import InvalidRequest
 from tests.credentials.messages import READY, SENT, STORED, later
 from tests.credentials.web import wait_until
 from tests.fake_api.tls import server_certificate
+from tests.hostile import TEXTS, assert_harmless
 from tests.instance import BLUE, GREEN, RED
 
 KEY = b"0123456789abcdef0123456789abcdef"
@@ -101,6 +102,36 @@ def test_the_kubeconfig_stays_while_its_cluster_is_going_and_is_removed_when_it_
     assert running.stored.exists()
     running.send(later(going, "gone"))
     assert not running.stored.exists()
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_nothing_that_clients_send_writes_a_line_of_the_log(running: Running, text: str) -> None:
+    whole = asdict(READY)
+    bodies: list[Any] = [text, {**whole, text: text}, *({**whole, name: text} for name in whole)]
+    forged = yaml.safe_load(SENT)
+    for part in ("clusters", "users", "contexts"):
+        forged[part][0]["name"] = text
+    texts = (text, yaml.safe_dump({**forged, "current-context": text}), yaml.safe_dump({text: text}))
+    bodies += [{**whole, "kubeconfig": one, "digest": envelope.digest(one)} for one in texts]
+    for body in bodies:
+        running.post(json.dumps(body).encode())
+    context, url = ssl.create_default_context(cadata=running.ca), urllib3.util.parse_url(running.url)
+    sent, body = text.encode(), READY.body()
+    headers = {"Authorization": f"Bearer {TOKEN}", **envelope.signed(KEY, SENDER, body, time.time())}
+    requests = [(b"POST /" + sent, name, b"a") for name in ("Host",)] + [(sent + b" / ", "Host", b"a")]
+    requests += [(b"POST /", name, sent) for name in (*headers, "Content-Length", "Host")] + [(b"POST /", text, b"a")]
+    for line, name, value in requests:
+        lines = [line + b" HTTP/1.1", *(f"{key}: {given}".encode() for key, given in headers.items() if key != name)]
+        lines += [name.encode() + b": " + value, *([] if name == "Content-Length" else [b"Content-Length: %d" % len(body)])]
+        with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
+            plain = opened.enter_context(socket.create_connection(("127.0.0.1", url.port)))
+            client = opened.enter_context(context.wrap_socket(plain, server_hostname="127.0.0.1"))
+            client.sendall(b"\r\n".join([*lines, b"", body]))
+            client.recv(1024)
+    assert len(running.log) >= len(bodies)
+    for line_of_log in running.log:
+        assert "\n" not in line_of_log
+        assert_harmless(line_of_log)
 
 
 def test_a_message_that_comes_again_changes_nothing_and_an_older_one_is_refused(running: Running) -> None:
