@@ -29,7 +29,10 @@ from k8s_cr_driver.vnf.policy import Policy
 _LIMITS = Limits()
 _FILES = "K8S_CR_CONDUCTOR_CONFIG"
 """The variable of the environment in which scripts that Tacker runs find the conductor's files of options."""
-OF_SCRIPTS = ("allowed_endpoints", "allow_http_endpoints", "allowed_receivers", "allowed_ssh_hosts", "verify_tls_without_ca")
+OF_SCRIPTS = (
+    *("allowed_endpoints", "allow_http_endpoints", "allowed_receivers", "allowed_ssh_hosts", "verify_tls_without_ca"),
+    "max_wait_timeout",
+)
 """The options that hold for those scripts. Others may refer to options that only Tacker knows."""
 
 POLICY = [
@@ -205,7 +208,8 @@ OPTIONS = [
         default=3600.0,
         min=1,
         help="Seconds that wait-timeout of a request, and the gracefulTerminationTimeout of a terminate, may have each. An "
-        "operation holds a worker of the conductor for that time.",
+        "operation holds a worker of the conductor for that time. Also the default of the management drivers of clusters on "
+        "servers.",
     ),
     cfg.FloatOpt(
         "project_share",

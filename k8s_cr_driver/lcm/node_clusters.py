@@ -27,6 +27,7 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ssh import host_keys
 from k8s_cr_driver.ssh.host import Host
 from k8s_cr_driver.ssh.hosts import Hosts
+from k8s_cr_driver.vnf.additional_params import Options
 
 LOG = logger(__name__)
 KEY = "node_cluster"
@@ -36,6 +37,9 @@ USER_DATA = ("lcm-operation-user-data", "lcm-operation-user-data-class")
 KEYS_WITHIN = 300.0
 """Seconds in which a new server prints its host keys on its console."""
 PAUSE = 2.0
+WAIT_TIMEOUT = "wait-timeout"
+GRACE = 30.0
+"""Seconds by which the alarm is later than the deadline, at which a command ends with a better message."""
 SCRIPT_LIMIT = 1024 * 1024
 """Bytes of a file of the package."""
 
@@ -58,20 +62,31 @@ class _Operation:
             self.stored["user_data"] = {key: call.additional_params[key] for key in USER_DATA if key in call.additional_params}
         known = mapping(self.stored, "host_keys")
         self.pinned: dict[str, list[str]] = {server: texts(known, server) for server in known}
+        most = call.options.max_wait_timeout
+        asked = Options().updated({WAIT_TIMEOUT: call.additional_params.get(WAIT_TIMEOUT)}).wait_timeout
+        self.seconds: float = min(asked or most, most)
+        self.until = time.monotonic() + self.seconds
 
     def act(self) -> None:
-        """Each operation of the Vnflcm interface; those that change no cluster do nothing."""
+        """Each operation of the Vnflcm interface; those that change no cluster do nothing.
+
+        Commands on servers end at the deadline by themselves; a moment later the alarm ends what else is waited for.
+        """
         try:
-            match self.call.operation:
-                case "instantiate_end" | "scale_end" | "heal_end" | "scale_rollback_start":
-                    self._ensure()
-                case "scale_start" | "heal_start":
-                    self._check_user_data()
-                    self._leave()
-                case "terminate_start" | "terminate_end" | "instantiate_rollback_start" | "instantiate_rollback_end":
-                    self._remove_vim()
+            with hook.deadline(self.seconds + GRACE):
+                self._act()
         finally:
             self._keep()
+
+    def _act(self) -> None:
+        match self.call.operation:
+            case "instantiate_end" | "scale_end" | "heal_end" | "scale_rollback_start":
+                self._ensure()
+            case "scale_start" | "heal_start":
+                self._check_user_data()
+                self._leave()
+            case "terminate_start" | "terminate_end" | "instantiate_rollback_start" | "instantiate_rollback_end":
+                self._remove_vim()
 
     def _ensure(self) -> None:
         if self.call.operation == "scale_end" and inventory.leaving(self.call.grant_request):
@@ -133,7 +148,7 @@ class _Operation:
         def judge(address: str) -> None:
             rules(address, [address])
 
-        return Hosts(judge)
+        return Hosts(judge, self.until)
 
     @functools.cached_property
     def _key(self) -> tuple[str, EndpointRules] | None:
@@ -182,7 +197,7 @@ class _Operation:
         if node.server not in self.pinned:
             end = time.monotonic() + KEYS_WITHIN
             while not (found := host_keys.of_console(stack.console(cloud, node.server))):
-                if time.monotonic() > end:
+                if time.monotonic() > min(end, self.until):
                     raise DriverError(
                         f"{node.name}: the console of the server {node.server} shows no SSH host keys within "
                         f"{KEYS_WITHIN:.0f} s; cloud-init prints them, unless emit_keys_to_console of its section ssh is false"

@@ -44,6 +44,12 @@ class HostError(DriverError):
         self.host = host
 
 
+class OutOfTime(DriverError):
+    """The operation has no time left; nothing is tried again."""
+
+    title = "Out of time"
+
+
 class Unreachable(HostError):
     """No connection, or it ended: the same may succeed later."""
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import dataclasses
+import math
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -18,7 +21,7 @@ import asyncssh
 
 from k8s_cr_driver.redaction import words
 from k8s_cr_driver.ssh.command import OUTPUT_LIMIT, Command
-from k8s_cr_driver.ssh.host import CommandFailed, Host, HostError, LoginRefused, NotTrusted, Unreachable, without
+from k8s_cr_driver.ssh.host import CommandFailed, Host, HostError, LoginRefused, NotTrusted, OutOfTime, Unreachable, without
 
 T = TypeVar("T")
 
@@ -31,6 +34,8 @@ _CHANGED = (
     "somebody else may respond at its address"
 )
 
+_OUT_OF_TIME = "{host}: the time limit of the operation has passed at {what}; retry it, perhaps with a longer wait-timeout"
+
 Judge = Callable[[str], None]
 """Raises DriverError for an address to which no connection may go."""
 
@@ -38,9 +43,11 @@ Judge = Callable[[str], None]
 class Hosts:
     """Use as a context manager. Safe for threads."""
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: Judge, until: float = math.inf) -> None:
+        """`until`: a time of time.monotonic() after which no command runs."""
         self.connections = 0
         """How many were opened."""
+        self._until = until
         self._judge = judge
         self._open: dict[Host, asyncssh.SSHClientConnection] = {}
         self._locks: dict[Host, asyncio.Lock] = {}
@@ -60,9 +67,18 @@ class Hosts:
     def run(self, host: Host, command: Command) -> str:
         """What the command printed on standard output.
 
-        Raises CommandFailed, NotTrusted, and Unreachable where the connection cannot be made or breaks.
+        Raises CommandFailed, NotTrusted, Unreachable where the connection cannot be made or breaks, and OutOfTime.
         """
-        return self._wait(self._run(host, command), command.within + 2 * CONNECT_WITHIN)
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise OutOfTime(_OUT_OF_TIME.format(what=command.what, host=host.name))
+        limited = dataclasses.replace(command, within=min(command.within, left))
+        try:
+            return self._wait(self._run(host, limited), limited.within + 2 * CONNECT_WITHIN)
+        except HostError:
+            if time.monotonic() >= self._until:
+                raise OutOfTime(_OUT_OF_TIME.format(what=command.what, host=host.name)) from None
+            raise
 
     def _wait(self, work: Coroutine[Any, Any, T], within: float) -> T:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ import yaml
 
 from k8s_cr_driver.credentials.tacker import Vim
 from k8s_cr_driver.errors import NotPermitted
-from k8s_cr_driver.lcm import conf, hook
+from k8s_cr_driver.lcm import conf, hook, node_clusters
 from k8s_cr_driver.package import scripts
 from tests.cloud import openstack
 from tests.credentials import openstack as tacker_api
@@ -158,6 +159,37 @@ def test_the_services_of_the_vim_are_judged_by_the_options_of_endpoints(options_
         }
         _, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
     assert "no connection to this host is permitted" in failure and "[k8s_cr] allowed_endpoints" in failure
+
+
+@pytest.mark.parametrize(
+    ("given", "most"), [({}, 0.2), ({"wait-timeout": 0.2}, 100.0), ({"wait-timeout": 100}, 0.2)]
+)
+def test_an_operation_has_a_deadline(
+    options_file: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], most: float
+) -> None:
+    """As that of other verbs: wait-timeout of the request, and max_wait_timeout. Here a cloud does not respond."""
+    monkeypatch.setattr(node_clusters, "GRACE", 0.1)
+    silent = socket.create_server(("127.0.0.1", 0))
+    options_file.write_text("[k8s_cr]\nallowed_endpoints = *\nallow_http_endpoints = true\n")
+    options = conf.of_conductor()
+    options.max_wait_timeout = most
+    monkeypatch.setattr(hook.Call, "options", options)
+    interface = {"endpoint": f"http://127.0.0.1:{silent.getsockname()[1]}/v3"}
+    access = {"username": "u", "password": "p", "project": "p", "userDomain": "d", "projectDomain": "d"}
+    whole = {
+        "operation": "heal_end",
+        "request": {"additionalParams": {"k8s_cluster_installation_param": PARAMETERS, **given}},
+        "vnf_instance": {
+            "id": "4a1f",
+            "vimConnectionInfo": {"vim1": {**VIMS["vim1"], "interfaceInfo": interface, "accessInfo": access}},
+            "instantiatedVnfInfo": {"metadata": {"stack_id": "s"}},
+        },
+        "user_script_err_handling_data": {},
+    }
+    with silent:
+        returned, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), whole)
+    assert failure == "ha_masters: its deadline has passed"
+    assert returned["user_script_err_handling_data"]["node_cluster"], "a retry goes on"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from k8s_cr_driver.errors import NotPermitted
 from k8s_cr_driver.ssh import files
 from k8s_cr_driver.ssh.command import Command, script
 from k8s_cr_driver.ssh.files import File
-from k8s_cr_driver.ssh.host import CommandFailed, HostError, NotTrusted, Unreachable
+from k8s_cr_driver.ssh.host import CommandFailed, HostError, NotTrusted, OutOfTime, Unreachable
 from k8s_cr_driver.ssh.hosts import Hosts
 
 from .server import Server, another_key, serving
@@ -58,6 +59,14 @@ def test_a_failure_names_the_node_the_step_and_the_last_lines_without_secrets(se
     assert "line 19" in said
     assert "line 1 " not in said
     assert "abcdef.0123" not in said
+
+
+def test_commands_end_at_the_deadline_of_the_operation(server: Server) -> None:
+    with Hosts(lambda _: None, time.monotonic() + 1) as hosts:
+        for command in (Command("a drain", ("sleep", "3"), within=600), Command("a look", ("true",))):
+            with pytest.raises(OutOfTime, match=rf"the time limit of the operation has passed at {command.what}; retry it"):
+                hosts.run(server.host(), command)
+    assert hosts.connections <= 1
 
 
 def test_a_command_that_hangs_ends_at_its_deadline(server: Server, hosts: Hosts) -> None:
