@@ -47,6 +47,7 @@ class Driver:
     def instantiate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         with boundary("instantiate", inst.id, req, grant_req, vnfd) as verb:
             stored = _stored(verb, inst)
+            registered_vim.check_default(req, grant, inst, verb.initiator)
             wanted, options = desired.load(stored, vnfd, request.updated(Options(), req))
             with _session(verb, stored, options, applies=len(wanted)) as session:
                 resources = _placed(verb, session, wanted, options, stored)

@@ -22,13 +22,14 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Tacker's database, which every verb reads; a file, so that each thread has a connection of its own."""
     from oslo_db import options
     from tacker.db import api, model_base
+    from tacker.db.db_sqlalchemy.models import VnfPackage, VnfPackageUserData, VnfPackageVnfd
     from tacker.db.nfvo import nfvo_db
     from tacker.sol_refactored.db.sqlalchemy import models
 
     cfg.CONF.import_opt("use_credential_encryption", "tacker.common.config")
     options.set_defaults(cfg.CONF, connection=f"sqlite:///{tmp_path_factory.mktemp('database')}/tacker.db")
     kinds = (models.VnfInstanceV2, models.VnfLcmOpOccV2, models.GrantRequestV1, models.GrantV1, models.LccnSubscriptionV2)
-    kinds += (nfvo_db.Vim, nfvo_db.VimAuth)
+    kinds += (nfvo_db.Vim, nfvo_db.VimAuth, VnfPackage, VnfPackageUserData, VnfPackageVnfd)
     model_base.BASE.metadata.create_all(api.get_engine(), [kind.__table__ for kind in kinds])
 
 

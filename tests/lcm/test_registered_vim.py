@@ -9,12 +9,17 @@ from pathlib import Path
 
 import pytest
 from oslo_config import cfg
+from tacker import context
+from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
+from k8s_cr_driver.errors import Forbidden
+from k8s_cr_driver.lcm import registered_vim
+from k8s_cr_driver.lcm.initiator import UNKNOWN, Initiator
 from tests.fake_api import FakeApi
 from tests.instance import BLUE
 from tests.lcm.instance import Instance
-from tests.lcm.vims import OTHER_PROJECT, PROJECT, Vim, request_of
+from tests.lcm.vims import OTHER_PROJECT, PROJECT, Vim, package_of, request_of
 from tests.lcm.web import deployment
 
 
@@ -104,3 +109,46 @@ def test_an_instance_uses_the_vims_of_its_own_project_whoever_acts(
     with request_of(acts, is_admin=is_admin), contextlib.nullcontext() if accepted else refused:
         blue.heal()
     assert blue.inst.instantiatedVnfInfo.metadata["k8s_cr"]["project"] == owner
+
+
+@pytest.mark.parametrize("acts", [PROJECT, OTHER_PROJECT])
+@pytest.mark.parametrize(("owner", "accepted"), [(PROJECT, True), (OTHER_PROJECT, False), ("", False)])
+def test_an_instance_without_a_recorded_project_has_that_of_its_package(
+    cluster: FakeApi, tmp_path: Path, vim: Vim, from_vim: None, owner: str, accepted: bool, acts: str
+) -> None:
+    """An earlier version has instantiated it. Who acts next may be anybody."""
+    vim.update("new")
+    blue = instantiated(cluster, tmp_path, PROJECT)
+    own = blue.inst.instantiatedVnfInfo.metadata["k8s_cr"]
+    del own["project"], own["vnfd-id"]
+    blue.inst.vnfdId = "vnfd-of-blue"
+    refused = pytest.raises(sol_ex.SolException, match="does not accept the credentials")
+    package = package_of(owner, "vnfd-of-blue") if owner else contextlib.nullcontext()
+    with package, request_of(acts), contextlib.nullcontext() if accepted else refused:
+        blue.heal()
+    assert blue.inst.instantiatedVnfInfo.metadata["k8s_cr"].get("project", "") == (owner if accepted else "")
+
+
+@pytest.mark.parametrize(
+    ("began", "acts", "is_admin", "key", "accepted"),
+    [
+        (PROJECT, PROJECT, False, "default", True),
+        (OTHER_PROJECT, PROJECT, True, "default", False),
+        (OTHER_PROJECT, PROJECT, False, "default", False),
+        (PROJECT, OTHER_PROJECT, True, "default", True),
+        (OTHER_PROJECT, PROJECT, True, "vim1", True),
+        (None, PROJECT, True, "default", False),
+        (None, PROJECT, False, "default", True),
+    ],
+    ids=["retried by itself", "by an admin", "by another one", "of its own VIM", "a VIM of the grant", "not known", "a member"],
+)
+def test_a_retry_takes_no_default_vim_of_another_project(
+    vim: Vim, began: str | None, acts: str, is_admin: bool, key: str, accepted: bool
+) -> None:
+    """Tacker reads it with the permissions of who retries the instantiate."""
+    inst = objects.VnfInstanceV2(vimConnectionInfo={key: objects.VimConnectionInfo(vimId=BLUE, vimType="a")})
+    request = objects.InstantiateVnfRequest(flavourId="simple")
+    user = context.Context(user_id="u", tenant_id=began, is_admin=False, overwrite=False)
+    refused = pytest.raises(Forbidden, match="vimConnectionInfo: the request names no VIM")
+    with request_of(acts, is_admin=is_admin), contextlib.nullcontext() if accepted else refused:
+        registered_vim.check_default(request, None, inst, Initiator(user) if began else UNKNOWN)

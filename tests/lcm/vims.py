@@ -13,12 +13,14 @@ from cryptography import fernet
 from oslo_config import cfg
 from oslo_context import context as oslo_context
 from tacker import context, manager
+from tacker.db.db_sqlalchemy.models import VnfPackage, VnfPackageVnfd
 from tacker.db.nfvo.nfvo_db_plugin import NfvoPluginDb
 from tacker.nfvo.drivers.vim import openstack_driver  # noqa: F401 - registers [vim_keys]
 
 from tests.instance import BLUE
 
 PROJECT, OTHER_PROJECT = (f"8f0e2ef0-5d8a-4a43-a1f0-00000000000{digit}" for digit in "bd")
+PACKAGE = "8f0e2ef0-5d8a-4a43-a1f0-0000000000e1"
 
 
 @contextlib.contextmanager
@@ -36,6 +38,24 @@ def _admin() -> Iterator[Any]:
     admin = context.get_admin_context()
     with admin.session:
         yield admin
+
+
+@contextlib.contextmanager
+def package_of(project: str, vnfd_id: str) -> Iterator[None]:
+    """Within it Tacker has a VNF package of that project with the VNFD."""
+    rows: list[Any] = [
+        VnfPackage(id=PACKAGE, tenant_id=project, onboarding_state="ONBOARDED", operational_state="ENABLED",
+                   usage_state="IN_USE", size=0),
+        VnfPackageVnfd(id=PACKAGE, package_uuid=PACKAGE, vnfd_id=vnfd_id, vnf_provider="a", vnf_product_name="a",
+                       vnf_software_version="1", vnfd_version="1"),
+    ]  # fmt: skip
+    for row in rows:
+        with _admin() as admin, admin.session.begin():
+            admin.session.add(row)
+    yield
+    for kind in (VnfPackageVnfd, VnfPackage):
+        with _admin() as admin, admin.session.begin():
+            admin.session.query(kind).delete()
 
 
 class Database(NfvoPluginDb):  # type: ignore[misc]
