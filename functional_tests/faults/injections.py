@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..proxy import Among, Exchange, Fault, any_request, is_watch
+from ..proxy import Among, Exchange, Fault, any_request, is_watch, is_write
 
 
 def reset_before(exchange: Exchange) -> None:
@@ -68,7 +68,8 @@ class Injection:
     silent: bool = False
 
 
-SIGKILL = Injection("SIGKILL", None)
+# All that a process has read dies with it: killed at a read, it leaves what its last write has left.
+SIGKILL = Injection("SIGKILL", None, among=is_write)
 HALF_OPEN = Injection("half-open stream", half_open, among=is_watch, silent=True)
 
 OF_REQUESTS = (

@@ -19,7 +19,10 @@ _OF_A_RUN = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "ownerReferences", "managedFields", "finalizers"}
 )
 _MARKS_OF_A_RUN = frozenset(
-    {"k8s-cr-driver/token", "k8s-cr-driver/operation", "k8s-cr-driver/released", "deployment.kubernetes.io/revision"}
+    {
+        *("k8s-cr-driver/token", "k8s-cr-driver/worker", "k8s-cr-driver/operation", "k8s-cr-driver/released"),
+        "deployment.kubernetes.io/revision",
+    }
 )
 
 

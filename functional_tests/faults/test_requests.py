@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever becomes of any one request, or of the process that has sent it: nothing is orphaned, nothing is doubled.
 
-At every index of the requests of instantiate, scale, heal, change of the package and terminate, on the real API server.
+At every index of the requests of instantiate, scale, heal, change of the package and terminate, on the real API server;
+of the writes alone where the process is killed.
 Each index meets TURNS of the faults, every one of them with --every-fault, which takes some minutes more.
 """
 
@@ -40,7 +41,7 @@ def check(tally: Tally, cluster: Cluster, summary: Summary) -> None:
     assert cluster.leftovers(tally.instances) == []
 
 
-def test_a_process_is_killed_at_every_request(
+def test_a_process_is_killed_at_every_write(
     world: campaign.Cluster, expected: dict[int, Reference], cluster: Cluster, summary: Summary
 ):
     check(campaign.campaign(world, expected[1], [SIGKILL], pods=1), cluster, summary)
