@@ -20,8 +20,12 @@ from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.lcm import conf, hook
 from k8s_cr_driver.logs import logger
 from k8s_cr_driver.node_clusters import inventory, parameters, run, vim
-from k8s_cr_driver.node_clusters.inventory import Node
+from k8s_cr_driver.node_clusters.inventory import Node, Role
+from k8s_cr_driver.node_clusters.kubeadm import configuration
 from k8s_cr_driver.node_clusters.parameters import PARAMETER
+from k8s_cr_driver.node_clusters.storage import inventory as storage_inventory
+from k8s_cr_driver.node_clusters.storage import persistent_volumes
+from k8s_cr_driver.node_clusters.storage import run as storage_run
 from k8s_cr_driver.objects.fields import mapping, text, texts
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ssh import host_keys
@@ -94,7 +98,13 @@ class _Operation:
         registry = self._registry
         with self._hosts() as hosts:
             one = self._run(hosts)
+            volumes = self._volumes(one)
+            if volumes:
+                storage_inventory.check_attached(volumes.inventory, self._stack)
+                volumes.serve()
             one.ensure()
+            if volumes:
+                volumes.register()
             entry = vim.of_cluster(run.kubeconfig(one), one.inventory.endpoint, conf.endpoint_rules(self.call.options))
         vim.add(self.call.instance, self.parameters.vim_name, entry)
         if registry:
@@ -111,14 +121,22 @@ class _Operation:
             )
 
     def _leave(self) -> None:
-        servers = inventory.leaving(self.call.grant_request)
+        vdu, servers = text(self.stored, "storage", "vdu"), inventory.leaving(self.call.grant_request)
+        if self.call.operation == "scale_start" and vdu and storage_inventory.is_scaled(self.call.grant_request, vdu):
+            raise InvalidRequest(f"VDU {vdu}: the storage server is one server with its volumes, and cannot be scaled")
         if not servers:
             return
         if self.call.operation == "heal_start" and not self.call.request.get("vnfcInstanceId"):
             self._remove_vim()
             return
         with self._hosts() as hosts:
-            self._run(hosts).leave(servers)
+            one = self._run(hosts)
+            volumes = self._volumes(one)
+            if volumes and volumes.inventory.server and volumes.inventory.server.server in servers:
+                self.stored["storage"] = {"vdu": volumes.inventory.vdu, "report": list(volumes.leave(self.call.grant_request))}
+                servers.remove(volumes.inventory.server.server)
+            if servers:
+                one.leave(servers)
 
     def _remove_vim(self) -> None:
         """Also from Tacker's VIMs, while the OpenStack VIM is there, which names the project."""
@@ -160,10 +178,44 @@ class _Operation:
 
     def _run(self, hosts: Hosts) -> run.Run:
         cloud = self._cloud
-        found = inventory.read(self.call.instance, self.parameters, stack.read(cloud, *inventory.stack_of(self.call.instance)))
-        reach = {node.name: self._host(cloud, node) for node in found.nodes}
-        self.pinned = {server: keys for server, keys in self.pinned.items() if server in {one.server for one in found.nodes}}
+        found = inventory.read(self.call.instance, self.parameters, self._stack)
+        server = self._shares.server
+        nodes = (*found.nodes, *((server,) if server else ()))
+        self.pinned = {server: keys for server, keys in self.pinned.items() if server in {one.server for one in nodes}}
+        reach = {node.name: self._host(cloud, node) for node in nodes}
         return run.Run(hosts, reach, self.call.instance["id"], found, self.parameters, self._package(), self._progress)
+
+    def _volumes(self, one: run.Run) -> storage_run.Run | None:
+        """The persistent volumes of that cluster, if the request has them."""
+        given, found = self.parameters.storage, self._shares
+        if not given:
+            return None
+        texts = {registration.path: self._file(registration.path) for registration in given.registrations}
+        if found.vdu:
+            self.stored["storage"] = {**mapping(self.stored, "storage"), "vdu": found.vdu}
+        return storage_run.Run(
+            one.hosts,
+            one.reach,
+            one.inventory.nodes,
+            found,
+            given,
+            persistent_volumes.read(given, texts, found.addresses),
+            one.package.script,
+            lambda node: configuration.for_script(node, one.inventory.endpoint, self.parameters),
+            one.kubectl,
+            self._progress,
+        )
+
+    @functools.cached_property
+    def _shares(self) -> storage_inventory.Inventory:
+        """What serves the persistent volumes; empty without any."""
+        vdu = text(self.stored, "storage", "vdu")
+        return storage_inventory.read(self.call.instance, self.parameters.storage, self._stack, vdu)
+
+    @functools.cached_property
+    def _stack(self) -> stack.Stack:
+        has_volumes = self.parameters.storage.server is not None
+        return stack.read(self._cloud, *inventory.stack_of(self.call.instance), volumes=has_volumes)
 
     @functools.cached_property
     def _vim(self) -> Mapping[str, Any]:
@@ -179,16 +231,24 @@ class _Operation:
         return access.of_vim(mapping(self._vim, "interfaceInfo"), mapping(self._vim, "accessInfo"), verify, rules)
 
     def _host(self, cloud: Cloud, node: Node) -> Host:
-        group = self.parameters.masters if node.is_master else self.parameters.workers
+        user, password = self._login(node)
         return Host(
             node.name,
             node.ssh,
-            group.username,
+            user,
             trusted=self.parameters.ssh_host_keys or tuple(self._keys(cloud, node)),
             authorities=self.parameters.ssh_host_authorities,
             private_key=self._key[0] if self._key else "",
-            password=group.password,
+            password=password,
         )
+
+    def _login(self, node: Node) -> tuple[str, str]:
+        """User and password."""
+        server = self.parameters.storage.server
+        if server is not None and node.role is Role.STORAGE:
+            return server.username, server.password
+        group = self.parameters.masters if node.is_master else self.parameters.workers
+        return group.username, group.password
 
     def _keys(self, cloud: Cloud, node: Node) -> list[str]:
         """The pinned keys of a server; of a new one, those that it has printed on its console."""

@@ -25,10 +25,11 @@ MASTERS = 3
 
 
 class Role(enum.Enum):
-    """What a server is in its cluster."""
+    """What a server is in its cluster, or for it."""
 
     MASTER = "master"
     WORKER = "worker"
+    STORAGE = "storage_server"
 
 
 @dataclass(frozen=True)

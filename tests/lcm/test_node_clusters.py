@@ -319,3 +319,20 @@ def test_the_sample_names_the_operations_as_the_readme_does() -> None:
     content = yaml.safe_load(sample.read_text())
     named = fragment["topology_template"]["node_templates"]["VNF"]["interfaces"]["Vnflcm"]
     assert content["topology_template"]["node_templates"]["VNF"]["interfaces"]["Vnflcm"].keys() == named.keys()
+
+
+def test_the_storage_server_is_not_scaled() -> None:
+    given = {
+        "operation": "scale_start",
+        "request": {"additionalParams": {"k8s_cluster_installation_param": PARAMETERS}},
+        "vnf_instance": {"id": "4a1f", "metadata": {"node_cluster": {"storage": {"vdu": "storage_server"}}}},
+        "grant_request": {"addResources": [{"type": "COMPUTE", "resourceTemplateId": "storage_server"}]},
+        "user_script_err_handling_data": {},
+    }
+    _, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
+    problem = "VDU storage_server: the storage server is one server with its volumes, and cannot be scaled"
+    assert failure == f"ha_masters: {problem}"
+    given["grant_request"] = {"addResources": [{"type": "COMPUTE", "resourceTemplateId": "workerNode"}]}
+    returned, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
+    assert failure == ""
+    assert returned["vnf_instance"]["metadata"]["node_cluster"]["storage"] == {"vdu": "storage_server"}

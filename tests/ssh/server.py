@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -33,6 +34,18 @@ class Server:
     refused: int = 0
     """Connections, from the first, in which nobody may log in."""
     children: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    environment: dict[str, str] | None = None
+    """Of the commands; that of the tests by default."""
+    root: str = ""
+    """The folder that commands see as `/`, as far as their paths begin with one of `paths`."""
+    paths: tuple[str, ...] = ()
+
+    def inside(self, command: str) -> str:
+        """The command with its paths below `root`."""
+        if not self.root:
+            return command
+        found = "|".join(map(re.escape, self.paths))
+        return re.sub(rf"(?<![\w.-])({found})", rf"{self.root}\1", command)
 
     @property
     def public_key(self) -> str:
@@ -87,24 +100,24 @@ class Authentication(asyncssh.SSHServer):
 
 async def _run(server: Server, process: asyncssh.SSHServerProcess[bytes]) -> None:
     """Threads read and wait, so that the end of a test leaves no transport of asyncio behind."""
-    command = (process.command or "").removeprefix("sudo --non-interactive -- ")
+    command = server.inside((process.command or "").removeprefix("sudo --non-interactive -- "))
     given = await process.stdin.read()
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
         stdin.write(given)
         stdin.seek(0)
-        pipes: dict[str, Any] = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": stderr}
+        pipes: dict[str, Any] = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": stderr, "env": server.environment}
         with subprocess.Popen(["sh", "-c", command], start_new_session=True, **pipes) as child:
             server.children.append(child)
             assert child.stdout is not None
             try:
                 while part := await asyncio.to_thread(os.read, child.stdout.fileno(), 65536):
-                    process.stdout.write(part)
+                    process.stdout.write(part.replace(server.root.encode(), b"") if server.root else part)
                     await process.stdout.drain()
                 status = await asyncio.to_thread(child.wait)
             finally:
                 _kill(child)
         stderr.seek(0)
-        process.stderr.write(stderr.read())
+        process.stderr.write(stderr.read().replace(server.root.encode(), b"") if server.root else stderr.read())
     process.exit(status)
 
 
