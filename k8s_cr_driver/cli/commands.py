@@ -21,6 +21,7 @@ with warnings.catch_warnings():
     from k8s_cr_driver.cli.confirm import confirm
     from k8s_cr_driver.cli.diff import diff
     from k8s_cr_driver.cli.health import health
+    from k8s_cr_driver.cli.init import init
     from k8s_cr_driver.cli.instances import instances
     from k8s_cr_driver.cli.package import package
     from k8s_cr_driver.cli.purge import purge
@@ -65,7 +66,7 @@ def main() -> None:
     """Work with VNF packages, and with VNF instances, whose resources are Kubernetes objects of any kind."""
 
 
-for command in (package, validate, check_package, health, diff, instances, tree, purge, receive, confirm):
+for command in (init, package, validate, check_package, health, diff, instances, tree, purge, receive, confirm):
     main.add_command(command)
 
 for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):

@@ -76,7 +76,7 @@ def load(
         size += len(content)
         if size > SIZE_LIMIT:
             raise InvalidPackage(f"{shown(name)}: the manifests are larger than {SIZE_LIMIT // 1024**2} MiB together")
-        for source, raw in _objects(shown(name), content, budget):
+        for source, raw in written(shown(name), content, budget):
             if name == rules_file != health_rules.FILE:
                 health_rules.check(raw, source)
             if rule_files.is_rules(raw):
@@ -147,8 +147,8 @@ def _unknown(obj: Object, crds: Iterable[GroupKind]) -> str:
     return f"{obj['apiVersion']} {obj['kind']} (object {obj['metadata']['name']}){guess}"
 
 
-def _objects(name: str, content: bytes, budget: Budget) -> Iterator[tuple[str, Object]]:
-    """(where it is written, object) of every object in one file, lists flattened."""
+def written(name: str, content: bytes, budget: Budget) -> Iterator[tuple[str, Object]]:
+    """(where it is written, object) of every object in one file, lists flattened. InvalidPackage for what is no object."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -191,7 +191,7 @@ def _prepared(raw: Object, source: str, fill: Callable[[Any], Any], *, in_place:
         check_paths(raw)
         obj: Object = fill(raw)
         _name_review(obj)
-        _check_identity(obj)
+        check_identity(obj)
         names.check(obj)
         source = f"{source}, {obj['kind']} {'/'.join(filter(None, key_of(obj)[2:]))}"
         normal_form.bring(obj)
@@ -213,7 +213,8 @@ def _name_review(obj: Object) -> None:
         metadata.setdefault("name", f"{obj['kind'].lower()}-{asked[:10]}")
 
 
-def _check_identity(obj: Object) -> None:
+def check_identity(obj: Object) -> None:
+    """InvalidPackage for an object without apiVersion, kind and name, or with one that is none."""
     api_version, kind, metadata = obj.get("apiVersion"), obj.get("kind"), obj.get("metadata")
     if not (isinstance(api_version, str) and _API_VERSION.fullmatch(api_version)):
         raise InvalidPackage("apiVersion: is missing or no API version; write one such as v1 or apps/v1")
