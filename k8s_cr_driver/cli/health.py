@@ -24,7 +24,7 @@ from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import explained
 from k8s_cr_driver.resources.explained import Verdict
-from k8s_cr_driver.resources.health import operator_rules
+from k8s_cr_driver.resources.health import State, operator_rules
 from k8s_cr_driver.resources.health.rules import Rules, of_texts
 from k8s_cr_driver.resources.registry import resource_for
 
@@ -166,7 +166,8 @@ def _show(verdicts: Sequence[Verdict], *, explain: bool) -> None:
     for verdict in verdicts:
         decided = f"{verdict.source}: {verdict.field}" if verdict.field else verdict.source
         health = verdict.health
-        rows.append((health.state.value, str(verdict.key), redact(health.reason), decided, redact(health.message)))
+        state = f"{health.state.value}, in trouble" if health.trouble and health.state is State.WAITING else health.state.value
+        rows.append((state, str(verdict.key), redact(health.reason), decided, redact(health.message)))
     print_table(_COLUMNS, rows)
     for verdict in verdicts if explain else ():
         echo(f"{verdict.key}:")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,23 @@ PAGE = Path(__file__).parents[2] / "doc/source/concepts/ready.rst"
 def test_every_rule_of_the_page_can_be_read() -> None:
     text = " ".join(PAGE.read_text().split())
     written = re.findall(r"(k8s-cr-driver/)?((?:ready|failed)-when): (stored|\".+?\"(?= |``))", text)
-    assert len(written) >= 9
+    assert len(written) >= 12
     for _, name, value in written:
         assert check(f"k8s-cr-driver/{name}", value.strip('"')) == ""
+
+
+def test_file_of_rules_of_the_page_can_be_read(tool: Tool, tmp_path: Path) -> None:
+    [written] = re.findall(r"\n   healthCheckExprs:\n(?:     .*\n)+", PAGE.read_text())
+    (tmp_path / "health.yaml").write_text(textwrap.dedent(written))
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    states = [
+        {**widget, "spec": spec, "status": {"lifecycle": word}}
+        for spec, word in (({}, "SERVING"), ({}, "LOST"), ({}, "NEW"), ({"paused": True}, "NEW"))
+    ]
+    verdicts = tool.json("health", write(tmp_path, *states), "--rules", str(tmp_path / "health.yaml"), code=1)
+    assert [one["state"] for one in verdicts] == ["Ready", "Failed", "Waiting", "Suspended"]
+
+
+def test_table_shows_what_is_in_trouble(tool: Tool, tmp_path: Path) -> None:
+    shown = tool.run("health", write(tmp_path, tab(phase="CreateFailed"), tab(phase="Creating")), code=1).output
+    assert [line.partition("  ")[0] for line in shown.splitlines()] == ["STATE", "Waiting, in trouble", "Waiting"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from k8s_cr_driver.resources.health import State, assess
 from k8s_cr_driver.resources.registry import resource_for
@@ -54,11 +55,19 @@ def test_untyped_crd_with_a_status_subresource_lets_a_status_come() -> None:
         ({"other": "Odd", "phase": "Frobnicated"}, "jsonpath={.status.phase}=Frobnicated"),
         ({"phase": "Frobnicated: in 3 of 4 places"}, "stored"),
         ({"frobnicated": True}, "jsonpath={.status.frobnicated}=true"),
+        ({"lifecycle": "SERVING", "url": "http://x", "replica": "a-1"}, "jsonpath={.status.lifecycle}=SERVING"),
+        ({"lifecycle": "SERVING", "owner": "Alice"}, "stored"),
+        ({"cluster": {"status": "FROBBED", "members": 3}}, "jsonpath={.status.cluster.status}=FROBBED"),
+        ({"cluster": {"status": "it's odd"}}, "stored"),
+        ({"shards": [{"state": "frobbed"}] * 2}, "\"cel: status.shards.all(one, one.state == 'frobbed')\""),
+        ({"shards": [{"state": "frobbed"}, {"state": "odd"}]}, "stored"),
+        ({"shards": [{"state": "frobbed"}, "odd"]}, "stored"),
+        ({"sh-ards": [{"state": "frobbed"}]}, "stored"),
     ],
 )
 def test_the_wait_for_a_word_on_readiness_names_the_annotation_that_would_end_it(status: Json | None, rule: str) -> None:
     assert assess(custom(status), None).message.endswith(f"k8s-cr-driver/ready-when: {rule}")
-    ruled = custom(status, annotations={"k8s-cr-driver/ready-when": rule})
+    ruled = custom(status, annotations=yaml.safe_load(f"k8s-cr-driver/ready-when: {rule}"))
     assert resource_for(ruled).health(ruled).state is READY
 
 
