@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+import yaml
 
 from k8s_cr_driver.engine import timeouts
 from k8s_cr_driver.engine.diagnosis import Seen
@@ -311,6 +314,31 @@ def test_without_the_permission_to_read_the_crd_the_timeout_names_the_remedy(api
     api.knobs.denied.add(("get", "apiextensions.k8s.io", "customresourcedefinitions", "*"))
     with pytest.raises(NotReady, match="ready-when: stored"):
         Instance(api.url, seconds=1.5).reconcile([crontab("one")])
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ({"cluster": {"status": "FROBBED", "onlineInstances": 1}}, "jsonpath={.status.cluster.status}=FROBBED"),
+        ({"lifecycle": "SERVING"}, "jsonpath={.status.lifecycle}=SERVING"),
+        ({"shards": [{"state": "up"}] * 2, "leader": "a"}, "\"cel: status.shards.all(one, one.state == 'up')\""),
+    ],
+)
+def test_the_error_at_the_deadline_has_the_line_that_the_status_meets(api: FakeApi, said: Object, line: str) -> None:
+    crd = crontab_crd(**CONDITIONS)
+    properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    properties["status"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    blue = Instance(api.url)
+    run = blue.start([crd, crontab("one")])
+    blue.wait_until_reported("one", "Waiting")
+    api.set_status("CronTab", "default", "one", said)
+    blue.wait_until_reported("one", "Waiting", line)
+    blue.end()
+    with pytest.raises(NotReady, match=re.escape(f"k8s-cr-driver/ready-when: {line} [since")):
+        run.result(10)
+    ruled = crontab("one")
+    ruled["metadata"]["annotations"] = yaml.safe_load(f"k8s-cr-driver/ready-when: {line}")
+    blue.reconcile([crd, ruled])
 
 
 def test_a_status_without_observed_generation_counts_after_a_while(api: FakeApi) -> None:

@@ -40,7 +40,9 @@ def _unobserved(live: dict[str, Any], observed: list[int]) -> Health | None:
     if generation is None or seen is None or seen >= generation:
         return None
     message = f"the controller has seen generation {seen} of the spec, the latest is {generation}"
-    return waiting("SpecNotObserved", message)
+    status = mapping(live, "status")
+    newest = next(name for name in OBSERVED if name in status and integer(status[name]) == seen)
+    return waiting("SpecNotObserved", message, f"status.{newest}")
 
 
 def behind(live: dict[str, Any], old_status: Any) -> Health | None:

@@ -59,6 +59,12 @@ def test_verdict_names_its_source_and_the_field_that_decided() -> None:
     assert "jsonpath={.status.phase}=Up is not met: it is Failed" in waits.message and waits.trouble
 
 
+@pytest.mark.parametrize("annotations", [{}, {"ready_when": "cel: status.phase == 'Up'"}])
+def test_field_of_a_status_that_is_too_old_is_named(annotations: dict[str, str]) -> None:
+    health = judged({"phase": "Up", "observedGeneration": 0}, **annotations)
+    assert (health.state, health.field) == (WAITING, "status.observedGeneration")
+
+
 def test_annotation_of_the_crd_holds_for_objects_that_have_none() -> None:
     definition = crd(CONDITIONS, annotations={PREFIX + "ready-when": "condition=Odd"})
     assert judged(conditions("Odd"), definition).source == "annotation of the CRD"
