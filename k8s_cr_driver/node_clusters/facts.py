@@ -8,19 +8,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from k8s_cr_driver.node_clusters.inventory import Node
-from k8s_cr_driver.node_clusters.kubeadm import etcd
+from k8s_cr_driver.node_clusters.kubeadm import configuration, etcd
 from k8s_cr_driver.node_clusters.kubeadm.balancing import UNITS
 from k8s_cr_driver.objects.decoding import decoded
 from k8s_cr_driver.objects.fields import entries, mapping, text
 from k8s_cr_driver.ssh.command import Command, script
-from k8s_cr_driver.ssh.units import FOLDER
+from k8s_cr_driver.ssh.units import FOLDER, UNFINISHED
 
 INSTALLED, APPLIED = f"{FOLDER}/installed", f"{FOLDER}/applied"
 """The digests of the installation that was done, and of the manifests that the cluster has got from this master."""
 KUBECONFIG = "/etc/kubernetes/admin.conf"
 
-_SERVER = """\
-address=$1 vip=$2 installed=$3 applied=$4; shift 4
+_SERVER = UNFINISHED + """\
+address=$1 vip=$2 installed=$3 applied=$4 folder=$5 init=$6 join=$7; shift 7
 state() { systemctl is-active "$1" 2>/dev/null || true; }
 echo "interface=$(ip -o -4 address show | awk -v a="$address" '{split($4, p, "/"); if (p[1] == a) print $2}' | head -n 1)"
 echo "holds=$(ip -o -4 address show | awk -v a="$vip" '{split($4, p, "/"); if (p[1] == a) print "yes"}' | head -n 1)"
@@ -30,6 +30,9 @@ echo "installed=$(cat "$installed" 2>/dev/null)"
 echo "applied=$(cat "$applied" 2>/dev/null)"
 for path in "$@"; do
   if [ -f "$path" ]; then echo "file=$(sha256sum "$path")"; fi
+done
+for unit in "$init" "$join"; do
+  if unfinished "$folder" "$unit"; then echo "unfinished=yes"; fi
 done
 for unit in haproxy keepalived; do echo "unit=$unit $(state "$unit")"; done
 """
@@ -93,20 +96,22 @@ class Facts:
 
 
 def of_server(node: Node, vip: str) -> Command:
-    return script("the look at the server", _SERVER, node.address, vip, INSTALLED, APPLIED, *UNITS)
+    steps = (FOLDER, configuration.INITIALIZE, configuration.JOIN)
+    return script("the look at the server", _SERVER, node.address, vip, INSTALLED, APPLIED, *steps, *UNITS)
 
 
 def read_server(output: str) -> Server:
-    """Of what `of_server` prints."""
+    """Of what `of_server` prints. A server on which kubeadm has not ended well is in no cluster yet."""
     pairs = [line.partition("=")[::2] for line in output.splitlines()]
     single = dict(pairs)
+    is_finished = "unfinished" not in single
     files = (value.split(maxsplit=1) for key, value in pairs if key == "file")
     units = (value.split() for key, value in pairs if key == "unit")
     return Server(
         interface=single.get("interface", ""),
         holds_vip=single.get("holds") == "yes",
-        is_joined=single.get("joined") == "yes",
-        is_control_plane=single.get("control") == "yes",
+        is_joined=is_finished and single.get("joined") == "yes",
+        is_control_plane=is_finished and single.get("control") == "yes",
         installed=single.get("installed", ""),
         applied=single.get("applied", ""),
         digests={one[1]: one[0] for one in files if len(one) == 2},

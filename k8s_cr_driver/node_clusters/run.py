@@ -184,8 +184,8 @@ class Run:
         text = configuration.initial(node, self.inventory.endpoint, self.parameters, version.strip())
         path = f"{units.FOLDER}/kubeadm.yaml"
         self.run(node, files.replace(File(path, text, mode="0600")))
-        argv = ("kubeadm", "init", f"--config={path}")
-        self.run(node, units.step("kubeadm init", "k8s-cr-init", argv, within=KUBEADM_WITHIN))
+        argv, made = configuration.fresh("init", f"--config={path}"), configuration.KUBELET
+        self.run(node, units.step("kubeadm init", configuration.INITIALIZE, argv, within=KUBEADM_WITHIN, made=made))
 
     def _apply(self, node: Node) -> None:
         for manifest in self.package.manifests:
@@ -196,8 +196,9 @@ class Run:
     def _join(self, node: Node) -> None:
         token, digest, key = self._tickets
         text = configuration.joining(node, self.inventory.endpoint, token, digest, key)
-        argv = ("kubeadm", "join", "--config=/dev/stdin")
-        self.run(node, units.step("kubeadm join", "k8s-cr-join", argv, text, KUBEADM_WITHIN, (token, key)))
+        argv, made = configuration.fresh("join", "--config=/dev/stdin"), configuration.KUBELET
+        secrets = (token, key)
+        self.run(node, units.step("kubeadm join", configuration.JOIN, argv, text, KUBEADM_WITHIN, secrets, made))
 
     @functools.cached_property
     def _tickets(self) -> tuple[str, str, str]:

@@ -15,7 +15,7 @@ CONNECTION_GRACE = 30.0
 """Seconds that the look at a unit may take longer than the unit."""
 
 _RUN = """\
-name=$1 seconds=$2 folder=$3; shift 3
+name=$1 seconds=$2 folder=$3 made=$4; shift 4
 umask 077
 mkdir -p "$folder"
 log=$folder/$name.log status=$folder/$name.status input=$folder/$name.input
@@ -26,7 +26,9 @@ is_running() {
   esac
 }
 while is_running && [ -e "$status" ]; do sleep 0.1; done  # of a step that has just finished
+has_succeeded() { [ -n "$made" ] && [ -e "$made" ] && [ "$(cat "$status" 2>/dev/null)" = 0 ]; }
 if ! is_running; then
+  if has_succeeded; then exit 0; fi
   rm -f "$status" "$log"
   cat >"$input"
   systemd-run --quiet --collect --unit="$name" --property=RuntimeMaxSec="$seconds" -- sh -c '
@@ -46,8 +48,24 @@ exit "$code"
 
 
 def step(
-    what: str, name: str, argv: tuple[str, ...], stdin: str = "", within: float = 600.0, secrets: tuple[str, ...] = ()
+    what: str,
+    name: str,
+    argv: tuple[str, ...],
+    stdin: str = "",
+    within: float = 600.0,
+    secrets: tuple[str, ...] = (),
+    made: str = "",
 ) -> Command:
-    """Runs a program as the unit `name`, or waits for the one that runs already; prints the end of its output."""
+    """
+    Runs a program as the unit `name`, or waits for the one that runs already; prints the end of its output.
+
+    made: a file that the program makes. If that is there, and the program has ended with 0, it is not started again.
+    """
     patience = within + CONNECTION_GRACE
-    return script(what, _RUN, name, str(int(within)), FOLDER, *argv, stdin=stdin, within=patience, secrets=secrets)
+    return script(what, _RUN, name, str(int(within)), FOLDER, made, *argv, stdin=stdin, within=patience, secrets=secrets)
+
+
+UNFINISHED = """\
+unfinished() { [ -e "$1/$2.log" ] && [ "$(cat "$1/$2.status" 2>/dev/null)" != 0 ]; }
+"""
+"""A function of a shell: whether the step FOLDER NAME runs, was cut, or has failed."""

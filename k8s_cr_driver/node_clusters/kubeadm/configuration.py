@@ -17,6 +17,23 @@ from k8s_cr_driver.node_clusters.parameters import Parameters
 VERSION = "kubeadm.k8s.io/v1beta4"
 
 
+KUBELET = "/etc/kubernetes/kubelet.conf"
+"""There on a node that is in a cluster, or was about to be."""
+INITIALIZE, JOIN = "k8s-cr-init", "k8s-cr-join"
+"""The units of kubeadm."""
+_FRESH = """\
+if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/manifests/kube-apiserver.yaml ]; then
+  kubeadm reset --force </dev/null
+fi
+exec kubeadm "$@"
+"""
+
+
+def fresh(*arguments: str) -> tuple[str, ...]:
+    """What runs kubeadm with these arguments, on a server on which an earlier one may have been cut in the middle."""
+    return "sh", "-euc", _FRESH, "sh", *arguments
+
+
 def digest(*texts: str) -> str:
     """Of what was done with these texts; "" without any."""
     joined = "\0".join(texts)
