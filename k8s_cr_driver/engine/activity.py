@@ -18,6 +18,7 @@ from k8s_cr_driver.engine.diagnosis import Findings, Seen
 from k8s_cr_driver.engine.nodes import Desired, Phase, ToDelete, version
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.engine.timeouts import Timeouts
+from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 
 AGAIN = 10.0
@@ -68,12 +69,23 @@ class Activity:
         nodes = self._nodes()
         if not nodes:
             self._last = time.monotonic()
+        for node in nodes.values():
+            if self._has_grace(node):
+                self._moves(node.key, time.monotonic())
         if self._still(nodes):
             seen = list(map(Seen.of, nodes.values()))
             look = functools.partial(self._timeouts.look, seen)
             self._loop.send(look, self._looked, lambda _: self._wait(AGAIN))
         else:
             self._wait()
+
+    def _has_grace(self, node: Desired | ToDelete) -> bool:
+        """Whether the object is being deleted, and its grace period is not over."""
+        end = text(node.live, "metadata", "deletionTimestamp")
+        try:
+            return bool(end) and self._clock.age(end) < 0
+        except ValueError:
+            return False
 
     def _nodes(self) -> Mapping[ObjectKey, Desired | ToDelete]:
         """What the run waits for."""

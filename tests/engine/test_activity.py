@@ -160,6 +160,19 @@ def test_nothing_is_judged_by_what_cannot_be_read_for_a_time(api: FakeApi) -> No
     goes_on(api, blue, blue.start([DEFINITION, crontab("one")]))
 
 
+def test_grace_period_of_a_deletion_is_no_standstill(api: FakeApi) -> None:
+    api.knobs.grace_period = 300
+    held = config_map("held")
+    held["metadata"]["finalizers"] = ["example.com/held"]
+    blue = instance(api)
+    blue.reconcile([held])
+    run = blue.start([])
+    wait_for(api, lambda: "deletionTimestamp" in api.get("ConfigMap", "default", "held")["metadata"])
+    blue.end(3 * LIMIT)
+    with pytest.raises(NotReady, match="not deleted after"):
+        run.result(10)
+
+
 def test_deletion_that_stands_still_ends_the_operation(api: FakeApi) -> None:
     held = config_map("held")
     held["metadata"]["finalizers"] = ["example.com/held"]

@@ -37,6 +37,8 @@ class Knobs:
     aggregated_discovery: bool = True
     down: set[tuple[str, str]] = field(default_factory=set)
     forgets_down: bool = True
+    grace_period: int = 0
+    """Seconds of every deletion; what has no finalizers goes at once all the same."""
     hold_namespaces: set[str] = field(default_factory=set)
     stalled_crds: set[str] = field(default_factory=set)
     """Names of CRDs whose deletion the finalizer controller does not take up again before their metadata change."""

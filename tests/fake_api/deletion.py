@@ -6,12 +6,13 @@ removed an object, unless a test has it otherwise.
 """
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from functools import partial
 
 from tests.fake_api import crds, errors
 from tests.fake_api.cluster import Cluster
 from tests.fake_api.kinds import CRDS, Kind, Resource
-from tests.fake_api.objects import Key, Object, dig, key_of, now, without
+from tests.fake_api.objects import Key, Object, dig, key_of, timestamp, without
 
 FOREGROUND = "foregroundDeletion"
 CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
@@ -132,6 +133,11 @@ def _owners(cluster: Cluster, obj: Object) -> Iterator[Object]:
             yield owner
 
 
+def _end(cluster: Cluster) -> str:
+    """When the grace period of a deletion is over."""
+    return timestamp(datetime.now(timezone.utc) + timedelta(seconds=cluster.knobs.grace_period))
+
+
 def _mark(cluster: Cluster, resource: Resource, obj: Object, policy: str) -> Object:
     finalizers = list(obj["metadata"].get("finalizers") or [])
     blocking = policy == "Foreground" and FOREGROUND not in finalizers
@@ -140,8 +146,8 @@ def _mark(cluster: Cluster, resource: Resource, obj: Object, policy: str) -> Obj
     first = "deletionTimestamp" not in obj["metadata"]
     if not (first or blocking):
         return obj
-    metadata = {**obj["metadata"], "deletionTimestamp": obj["metadata"].get("deletionTimestamp") or now(),
-                "deletionGracePeriodSeconds": 0}
+    metadata = {**obj["metadata"], "deletionTimestamp": obj["metadata"].get("deletionTimestamp") or _end(cluster),
+                "deletionGracePeriodSeconds": cluster.knobs.grace_period}
     if finalizers:
         metadata["finalizers"] = finalizers
     if first and "generation" in metadata:
