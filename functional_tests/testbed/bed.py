@@ -19,7 +19,7 @@ import click
 from builds.programs import build
 from builds.progress import say, step
 
-from . import apt, existing, kubernetes, network, paths, preconditions, processes
+from . import apt, existing, kubernetes, network, paths, preconditions, processes, virtualenv
 from .kind import docker, node_image
 from .kind.cluster import Kind
 from .ledger import Ledger
@@ -34,7 +34,9 @@ OWN, KIND = "own", "kind"
 
 A minor version is such a machine with that version, and a path is the kubeconfig of another cluster.
 """
-_CLUSTER = "BED_CLUSTER"
+_CLUSTER, _TACKER = "BED_CLUSTER", "BED_TACKER"
+TACKER = "TACKER"
+"""The environment variable that names another version of Tacker than the one with which the tests run."""
 _RUN = "-run"
 """The lock that a run holds while it has a bed of its own."""
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +65,10 @@ def _checked(_context: click.Context, _option: click.Parameter, name: str) -> st
 
 
 CLUSTER_OPTION = click.option(
-    "--cluster", default="", callback=_checked, metavar="kind|VERSION|KUBECONFIG",
+    "--cluster",
+    default="",
+    callback=_checked,
+    metavar="kind|VERSION|KUBECONFIG",
     help=f"In place of the bed's own Kubernetes, or its version: {', '.join(OLDER)}.",
 )
 
@@ -106,6 +111,7 @@ def up(parts: list[str], cluster: str = "", *, of_run: bool = False) -> None:
         there = environments().get("kubernetes", {}).get(_CLUSTER)
         if there and cluster not in ("", there):
             raise BusyError(f"the test bed is up with the cluster `{there}`, not `{cluster}`: `down` removes it")
+        _check_tacker(parts)
         wanted = {part: _part(part, cluster or OWN) for part in parts if part not in environments()}
         if not wanted:
             say("The bed is up.")
@@ -126,6 +132,16 @@ def up(parts: list[str], cluster: str = "", *, of_run: bool = False) -> None:
         except Exception:
             say(f"What was started is left for a look, with its logs in {paths.STATE}; `down` removes it.")
             raise
+
+
+def _check_tacker(parts: list[str]) -> None:
+    """BusyError for another version of Tacker than the bed can have, or has."""
+    version = os.environ.get(TACKER, "")
+    if version and version not in virtualenv.tackers():
+        raise BusyError(f"{TACKER} is {version}, and the bed has a lock file for {', '.join(virtualenv.tackers())} only")
+    there = environments().get("tacker", {}).get(_TACKER, version)
+    if "tacker" in parts and version not in ("", there):
+        raise BusyError(f"the test bed is up with {f'Tacker {there}' if there else 'its own Tacker'}: `down` removes it")
 
 
 def down() -> None:
@@ -213,7 +229,8 @@ def _start_existing(kubeconfig: Path, ledger: Ledger) -> Environment:
 def _start_tacker(ledger: Ledger) -> Environment:
     from . import tacker  # its clients take a second to import, which `down` and `env` need not wait for
 
-    return tacker.up(ledger)
+    version = os.environ.get(TACKER, "")
+    return {**tacker.up(ledger, version=version), _TACKER: version}
 
 
 def _start_openstack(ledger: Ledger) -> Environment:

@@ -23,7 +23,7 @@ import requests
 from builds.commands import run
 from builds.progress import step
 
-from . import config, keystone, mariadb, paths, processes, rabbitmq, shared
+from . import config, keystone, mariadb, paths, processes, rabbitmq, shared, virtualenv
 from .ledger import Ledger, Process
 
 OWN_DRIVER = "kubernetes_cr"
@@ -32,18 +32,21 @@ CONDUCTORS = ("conductor-1", "conductor-2")
 # Seconds: until a conductor that is given an upload has begun on a busy host, and until it has ended.
 TURN, PROCESSING = 3.0, 60.0
 
-_SCRIPTS = Path(sysconfig.get_path("scripts"))
-_PASTE = Path(sysconfig.get_path("data"), "etc", "tacker", "api-paste.ini")
+_OWN = Path(sysconfig.get_path("scripts"))
 
 
-def up(ledger: Ledger, driver: str = OWN_DRIVER) -> dict[str, str]:
+def up(ledger: Ledger, driver: str = OWN_DRIVER, version: str = "") -> dict[str, str]:
     """Start everything; the environment of a shell in which `openstack vnflcm ...` works.
 
-    `driver` is the entry point that takes the place of Tacker's own Kubernetes driver, or TACKERS_DRIVER itself.
+    `driver` is the entry point that takes the place of Tacker's own Kubernetes driver, or TACKERS_DRIVER itself, and
+    `version` one of `virtualenv.tackers()`, by default what the tests run with.
     """
+    scripts = virtualenv.with_tacker(version) / "bin" if version else _OWN
+    ledger.folder(ledger.home / "tacker", 0o700)
+    ledger.file(_scripts_file(ledger), str(scripts))
     with ThreadPoolExecutor() as pool:
         broker_starts = pool.submit(shared.broker, ledger)
-        schema_made = pool.submit(_make_schema, shared.database(ledger))
+        schema_made = pool.submit(_make_schema, scripts, shared.database(ledger))
         identity = shared.identity(ledger)
         endpoint = _configure(ledger, driver, broker_starts.result(), schema_made.result(), identity)
     with step("Starting Tacker with two conductors"):
@@ -82,7 +85,7 @@ class Conductor:
         if driver:
             environment |= {"OS_TACKER__INFRA_DRIVER": driver, "OS_TACKER__VNFLCM_INFRA_DRIVER": driver}
         files = ["--config-file", config_file(self._ledger), "--config-dir", config_folder(self._ledger)]
-        argv: list[str | Path] = [_SCRIPTS / "tacker-conductor", *files]
+        argv: list[str | Path] = [_scripts(self._ledger) / "tacker-conductor", *files]
         self._ledger.spawn(self.name, argv, env=environment | options)
 
     def wait(self) -> None:
@@ -215,6 +218,15 @@ def config_folder(ledger: Ledger) -> Path:
     return config_file(ledger).parent / "tacker.conf.d"
 
 
+def _scripts_file(ledger: Ledger) -> Path:
+    return config_file(ledger).parent / "scripts"
+
+
+def _scripts(ledger: Ledger) -> Path:
+    """The folder of the running Tacker's programs."""
+    return Path(_scripts_file(ledger).read_text())
+
+
 def _environment(home: Path) -> dict[str, str]:
     """Of a process that is as on a host of its own. Tacker leaves unpacked packages in the folder of temporary files."""
     return os.environ | {
@@ -224,17 +236,17 @@ def _environment(home: Path) -> dict[str, str]:
     }
 
 
-def _make_schema(database: mariadb.Server) -> str:
+def _make_schema(scripts: Path, database: mariadb.Server) -> str:
     """Tacker's tables; the URL of their data base."""
     url = database.create("tacker")
     with step("Making Tacker's tables"):
-        run([_SCRIPTS / "tacker-db-manage", "upgrade", "head"], env=os.environ | {"OS_DATABASE__CONNECTION": url})
+        run([scripts / "tacker-db-manage", "upgrade", "head"], env=os.environ | {"OS_DATABASE__CONNECTION": url})
     return url
 
 
 def _configure(ledger: Ledger, driver: str, broker: rabbitmq.Broker, database: str, identity: keystone.Identity) -> str:
     """Write tacker.conf, and enter Tacker into the catalog; the URL of Tacker's API."""
-    folder = ledger.folder(ledger.home / "tacker", 0o700)
+    folder = config_file(ledger).parent
     (folder / "vim-keys").mkdir(0o700)
     config_folder(ledger).mkdir(0o700)
     (folder / "tacker-server" / "tmp").mkdir(parents=True)
@@ -244,8 +256,9 @@ def _configure(ledger: Ledger, driver: str, broker: rabbitmq.Broker, database: s
     [port] = config.free_ports(1)
     endpoint = f"http://127.0.0.1:{port}"
     service = identity.add_service("tacker", endpoint, "nfv-orchestration")
+    paste = _scripts(ledger).parent / "etc" / "tacker" / "api-paste.ini"
     text = config.render(
-        "tacker.conf", folder=folder, port=port, endpoint=endpoint, paste=_PASTE, driver=driver,
+        "tacker.conf", folder=folder, port=port, endpoint=endpoint, paste=paste, driver=driver,
         conductor=CONDUCTORS[0], broker=broker.url, database=database, keystone=identity.url,
         username=service.username, password=service.password, project=service.project,
     )  # fmt: skip
@@ -262,6 +275,6 @@ def _start_server(ledger: Ledger, endpoint: str) -> None:
 
     settings = config_file(ledger)
     environment = _environment(settings.parent / "tacker-server")
-    argv: list[str | Path] = [_SCRIPTS / "tacker-server", "--config-file", settings]
+    argv: list[str | Path] = [_scripts(ledger) / "tacker-server", "--config-file", settings]
     process = ledger.spawn("tacker-server", argv, env=environment)
     process.wait_until(answers, 60, "Tacker's API to answer")

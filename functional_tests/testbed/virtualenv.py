@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual environments of services whose pins and Tacker's need not agree: made once of a lock file, kept in the cache."""
 
+import os
 import sys
 import sysconfig
 from pathlib import Path
@@ -8,15 +9,33 @@ from pathlib import Path
 from builds import cache
 from builds.commands import run
 
+from . import paths
+
 LOCKS = Path(__file__).parents[2] / "requirements"
 
 
-def synced(name: str) -> Path:
-    """The virtual environment with what `requirements/<name>.lock` says; made at the first call."""
+UV = Path(sysconfig.get_path("scripts")) / "uv"
+_TACKER = "tacker-"
+
+
+def synced(name: str, *more: bytes) -> Path:
+    """The virtual environment with what `requirements/<name>.lock` says; made at the first call, one for each of `more`."""
     lock = LOCKS / f"{name}.lock"
-    environment = cache.folder() / f"{name}-{cache.digest(lock.read_bytes(), sys.version.encode())}"
-    uv = Path(sysconfig.get_path("scripts")) / "uv"
+    environment = cache.folder() / f"{name}-{cache.digest(lock.read_bytes(), sys.version.encode(), *more)}"
     if not (environment / "bin" / "python").exists():
-        run([uv, "venv", "--python", sys.executable, environment])
-    run([uv, "pip", "sync", "--python", environment / "bin" / "python", lock])
+        run([UV, "venv", "--python", sys.executable, environment])
+    run([UV, "pip", "sync", "--python", environment / "bin" / "python", lock])
+    return environment
+
+
+def tackers() -> list[str]:
+    """The versions of Tacker that the bed may have in place of its own."""
+    return sorted(lock.stem.removeprefix(_TACKER) for lock in LOCKS.glob(f"{_TACKER}*.lock"))
+
+
+def with_tacker(version: str) -> Path:
+    """The virtual environment with that version, its dependencies, and this checkout of the driver."""
+    environment = synced(f"{_TACKER}{version}", os.fsencode(paths.PROJECT))
+    install = [UV, "pip", "install", "--python", environment / "bin" / "python", "--no-deps", "--no-build-isolation"]
+    run([*install, "--editable", paths.PROJECT])
     return environment

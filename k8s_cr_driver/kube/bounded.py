@@ -53,6 +53,14 @@ class Response:
             opened.close()
             raise urllib3.exceptions.HTTPError("the response is encoded, though no encoding is accepted")
 
+    def getheaders(self) -> Any:
+        """The headers, as clients of Kubernetes before 36 ask for them."""
+        return self.headers
+
+    def getheader(self, name: str, default: str | None = None) -> str | None:
+        """One header, as `getheaders`."""
+        return self.headers.get(name, default)
+
     @functools.cached_property
     def data(self) -> bytes:
         """At most `limit` bytes until `until`, a time of time.monotonic()."""

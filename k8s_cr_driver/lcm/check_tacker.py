@@ -23,7 +23,8 @@ import click
 def check_tacker(ctx: click.Context) -> None:
     """Check whether the driver fits the Tacker in this Python environment.
 
-    Makes the comparison that the driver makes when a conductor starts. One line for each difference, exit code 1.
+    Makes the comparison that the driver makes when a conductor starts: methods, names, signatures, fields and options of Tacker
+    that the driver uses. One line for each difference, exit code 1.
     """
     found = _differences()
     click.echo("\n".join(found) or "The driver fits the Tacker in this environment")
@@ -38,6 +39,7 @@ def _differences() -> list[str]:
             tackers = importlib.import_module("tacker.sol_refactored.infra_drivers.kubernetes.kubernetes")
             registration = importlib.import_module("k8s_cr_driver.lcm.registration")
         found += registration.differences(getattr(tackers, "Kubernetes", None))
+        found += importlib.import_module("k8s_cr_driver.lcm.tacker_names").differences()
         importlib.import_module("k8s_cr_driver.lcm.driver")
     except Exception as error:  # whatever a module of another Tacker raises
         found.append(f"it cannot be imported: {type(error).__name__}: {error}")

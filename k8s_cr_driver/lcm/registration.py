@@ -31,7 +31,7 @@ _EXPECTED = {
     "diff_check_inst": ("self", "inst", "vim_info"),
     "sync_db": ("self", "context", "vnf_instance", "vim_info"),
 }
-"""The methods of Tacker 16's driver that its conductor calls, with their parameters."""
+"""The methods of Tacker's driver that its conductor calls, with their parameters; the same in Tacker 15 and 16."""
 
 
 class Kubernetes(kubernetes_driver.Kubernetes):  # type: ignore[misc]
@@ -68,10 +68,10 @@ def _driver(present: Any) -> type:
     """The class that replaces `present`; TypeError if the methods of that are not as expected."""
     from oslo_config import cfg
 
-    from k8s_cr_driver.lcm import conf
+    from k8s_cr_driver.lcm import conf, tacker_names
     from k8s_cr_driver.lcm.driver import Driver
 
-    if present is not Driver and (unexpected := differences(present)):
+    if present is not Driver and (unexpected := [*differences(present), *tacker_names.differences()]):
         raise TypeError("; ".join(unexpected))
     conf.register(cfg.CONF)
     conf.publish(cfg.CONF)
