@@ -40,7 +40,7 @@ from k8s_cr_driver.errors import (
 from k8s_cr_driver.kube import audit, auth, bounded, pools
 from k8s_cr_driver.kube.clock import ServerClock
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.kube.memory import Memory, of_operation
+from k8s_cr_driver.kube.memory import Memory, NoMemory, of_operation
 from k8s_cr_driver.kube.refusals import refusal
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.decoding import BeyondLimit, decoded
@@ -170,21 +170,25 @@ class Connection:
         read_timeout: float = READ_TIMEOUT,
         adopted: bool = False,
         live: Object | None = None,
-        arrived: Callable[[bytes], object] = len,
+        arrived: Callable[[bytes], object] | None = None,
         received: Callable[[bytes, Object], None] = _ignore,
     ) -> Object:
         """One request, of at most `read_timeout` seconds; returns the response's JSON.
 
         The audit log says `adopted`. No error has values of `body`, nor of `live`, the object as the server has it.
-        `arrived` is called with the response's body before it is decoded, `received` with it and its JSON.
+        `arrived` takes the memory for the response's body before it is decoded, for as long as it likes; without it the body
+        has its memory meanwhile only. `received` is called with the body and its JSON.
         ApiError: the server refused. TransportError: its response is not known.
         """
         if method != "GET":
             query = [*query, ("timeout", f"{WRITE_TIMEOUT:g}s")]
         sent = (body, content_type, accept, read_timeout, False)
         response = self._counted(method, path, query, *sent, adopted=adopted, live=live)
-        arrived(response.data)
-        found = _json(f"{method} {path}", response.data)
+        if arrived is None:
+            found = self._decoded(f"{method} {path}", response.data)
+        else:
+            arrived(response.data)
+            found = _json(f"{method} {path}", response.data)
         received(response.data, found)
         return found
 
@@ -196,7 +200,14 @@ class Connection:
             if error.status == 304:
                 return None
             raise
-        return _json(f"GET {path}", response.data), response.headers.get("ETag") or ""
+        return self._decoded(f"GET {path}", response.data), response.headers.get("ETag") or ""
+
+    def _decoded(self, attempt: str, data: bytes) -> Object:
+        try:
+            with self.memory.of_response(data):
+                return _json(attempt, data)
+        except NoMemory:
+            raise TransportError(f"{attempt}: other responses have the memory of this conductor") from None
 
     def stream(self, path: str, query: Sequence[tuple[str, str]], idle_limit: float) -> urllib3.BaseHTTPResponse:
         """An open response to a GET, for a watch; it may be silent for `idle_limit` seconds. The caller closes it."""

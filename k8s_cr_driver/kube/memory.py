@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of the responses to lists is in memory at the same time: of one operation, and of all in a process.
+"""How much of the responses is in memory at the same time: of one operation, and of all in a process.
 
-A page of a list can take a gigabyte, and an operation reads many lists at once. So each page takes its share before it is
-decoded, waits until others have given back theirs, and gives it back when its reader has kept what it needs.
+A page of a list can take a gigabyte, and an operation reads many lists at once. So each page, each watch event and each other
+response that is not small takes its share before it is decoded, and waits until others have given back theirs. It gives it back
+when its reader has kept what it needs, a response that is no list when it is decoded.
 """
 
 from __future__ import annotations
@@ -17,6 +18,11 @@ VALUE = 100
 OPERATION = 2 * 1024**3
 """Bytes, about: one page of the largest kind fits."""
 PROCESS = 4 * 1024**3
+
+SMALL = 1024**2
+"""Bytes, about, up to which a single object, an event or another response takes no share."""
+WITHIN = 60.0
+"""Seconds for which these wait."""
 
 
 class NoMemory(Exception):
@@ -48,6 +54,13 @@ class Memory:
             with self._changed:
                 self.left += amount
                 self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def of_response(self, data: bytes) -> Iterator[None]:
+        """Holds what a text of JSON takes with its values, unless it is small. Raises NoMemory."""
+        amount = cost(data)
+        with self.taken(amount, time.monotonic() + WITHIN) if amount > SMALL else contextlib.nullcontext():
+            yield
 
 
 def cost(data: bytes) -> int:

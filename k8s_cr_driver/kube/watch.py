@@ -26,6 +26,7 @@ from k8s_cr_driver.kube.bounded import limit_silence
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, serves
 from k8s_cr_driver.kube.lists import LIST_BYTES, LIST_VALUES, pages
+from k8s_cr_driver.kube.memory import NoMemory
 from k8s_cr_driver.kube.responses import entries
 from k8s_cr_driver.objects.decoding import measured
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
@@ -284,17 +285,21 @@ class Reflector:
             received = values = 0
             # `read1` and not `stream`, which in urllib3 before 2.8 reads a chunk's size without a limit.
             for line in watch_events.lines(iter(functools.partial(response.read1, 65536), b"")):
-                event = watch_events.parse(self.resource, line) if line.strip() else None
-                if self._is_initial:
-                    received, values = received + len(line), values + measured(line, event)
-                    if received > LIST_BYTES or values > LIST_VALUES:
-                        most = f"{LIST_BYTES} bytes or {LIST_VALUES:,} values"
-                        raise Unreadable(f"WATCH: the initial events have more than {most}")
-                if event is not None:
-                    yield event
+                with self._connection.memory.of_response(line):
+                    event = watch_events.parse(self.resource, line) if line.strip() else None
+                    if self._is_initial:
+                        received, values = received + len(line), values + measured(line, event)
+                        if received > LIST_BYTES or values > LIST_VALUES:
+                            most = f"{LIST_BYTES} bytes or {LIST_VALUES:,} values"
+                            raise Unreadable(f"WATCH: the initial events have more than {most}")
+                    if event is not None:
+                        yield event
+                    event = None
         except urllib3.exceptions.HTTPError as error:
             self._ignores_initial_events = self._is_initial and isinstance(error, urllib3.exceptions.ReadTimeoutError)
             raise TransportError(f"WATCH {self.resource.plural}: {type(error).__name__}") from None
+        except NoMemory:
+            raise TransportError(f"WATCH {self.resource.plural}: other responses have the memory of this conductor") from None
         finally:
             self._response = None
             self._allowed_at = time.monotonic()
