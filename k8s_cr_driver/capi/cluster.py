@@ -69,13 +69,21 @@ class Cluster(CustomResource):
         return topology.unfinished(live) or health
 
     def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
-        return self._version_error([text(live, *contract.TOPOLOGY_VERSION)], versions.change_error)
+        error = versions.downgrade_error if self._upgrades_in_chain(desired) else versions.change_error
+        return self._version_error([text(live, *contract.TOPOLOGY_VERSION)], error)
 
-    def change_error_of_made(self, made: Mapping[GroupKind, Sequence[Object]]) -> str:
+    def change_error_of_made(self, made: Mapping[GroupKind, Sequence[Object]], desired: Sequence[Object]) -> str:
         """Machines may not have reached the version yet that a change before this one has asked for."""
+        if self._upgrades_in_chain(desired):
+            return ""
         control_planes = itertools.chain.from_iterable(made[kind] for kind in made if kind not in contract.WORKERS)
         former = ([contract.version_in(one), *contract.versions_reached(one)] for one in control_planes)
         return self._version_error(itertools.chain.from_iterable(former), versions.skip_error)
+
+    def _upgrades_in_chain(self, known: Iterable[Object]) -> bool:
+        """Cluster API goes through the minor versions itself, if the ClusterClass says how."""
+        classes = set(self.applied_after())
+        return any(key_of(one) in classes and contract.upgrades_in_chain(one) for one in known)
 
     def _version_error(self, former: Iterable[str], error: Callable[[str, str], str]) -> str:
         after = text(self.manifest, *contract.TOPOLOGY_VERSION)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 
-from k8s_cr_driver.objects.fields import entries, integer, mapping, text
+from k8s_cr_driver.objects.fields import entries, integer, mapping, sequence, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, SecretEntry, key_of, kind_of, labels, split
 
 GROUP = "cluster.x-k8s.io"
@@ -221,6 +221,15 @@ def class_names(cluster: Object) -> list[tuple[Object, str, ObjectKey]]:
         for place, name, namespace in places
         if text(place, name)
     ]
+
+
+def upgrades_in_chain(cluster_class: Object) -> bool:
+    """Whether Cluster API >= 1.12 plans an upgrade over several minor versions for the Clusters of a ClusterClass.
+
+    A webhook of it refuses a version that is not in `kubernetesVersions`, and a list of these that leaves out a minor version.
+    """
+    plan = text(cluster_class, "spec", "upgrade", "external", "generateUpgradePlanExtension")
+    return bool(plan) or bool(sequence(cluster_class, "spec", "kubernetesVersions"))
 
 
 def machine_metadata(machine: Object) -> dict[str, str]:

@@ -48,9 +48,14 @@ def has_reached(version: str, wanted: str) -> bool:
 
 def change_error(before: str, after: str) -> str:
     """Why a control plane cannot change its version from `before` to `after`, with the remedy; "" if it can."""
+    return downgrade_error(before, after) or skip_error(before, after)
+
+
+def downgrade_error(before: str, after: str) -> str:
+    """Why a version cannot change from `before` to `after` because it is an older one, with the remedy; "" if it is not."""
     if is_newer(before, after):
         return f"cannot change from {before} to {after}: Kubernetes has no downgrade; take {before} or a newer one"
-    return skip_error(before, after)
+    return ""
 
 
 def skip_error(reached: str, after: str) -> str:

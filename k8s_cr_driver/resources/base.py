@@ -256,13 +256,17 @@ class CustomResource:
         return ""
 
     def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
-        """Why `live`, None if it is not there, cannot become this object of the set `desired`, and the remedy; "" if it can."""
+        """
+        Why `live`, None if it is not there, cannot become this object of the set `desired`, and the remedy; "" if it can.
+
+        Before a refusal it is called again, with those objects of `applied_after` that only the cluster has.
+        """
         del live, desired
         return ""
 
-    def change_error_of_made(self, made: Mapping[GroupKind, Sequence[Object]]) -> str:
+    def change_error_of_made(self, made: Mapping[GroupKind, Sequence[Object]], desired: Sequence[Object]) -> str:
         """The same for what a controller has made of the live object; `made` is as for `unmade`."""
-        del made
+        del made, desired
         return ""
 
     def pauses(self, others: Iterable[Object]) -> list[ObjectKey]:

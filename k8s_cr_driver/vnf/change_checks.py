@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from k8s_cr_driver.engine import last_look
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.objects.keys import ObjectKey, split
+from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, split
 from k8s_cr_driver.resources.base import CustomResource
 
 
@@ -19,11 +19,23 @@ def changed_last(client: Client, desired: Sequence[CustomResource]) -> set[Objec
     for obj in desired:
         if obj.checks_changes:
             live = client.find(client.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1]), obj.key)
-            why = obj.change_error(live, manifests)
-            if live and not why:
-                why = obj.change_error_of_made(last_look.made_of(client, obj, live))
+            why = _error(client, obj, live, manifests)
+            if why and (others := _only_on_cluster(client, obj, manifests)):
+                why = _error(client, obj, live, [*manifests, *others])
             if why:
                 raise InvalidRequest(f"{obj.key}: {why}")
             if live and obj.is_changed_last(live):
                 last.add(obj.key)
     return last
+
+
+def _error(client: Client, obj: CustomResource, live: Object | None, desired: Sequence[Object]) -> str:
+    why = obj.change_error(live, desired)
+    return obj.change_error_of_made(last_look.made_of(client, obj, live), desired) if live and not why else why
+
+
+def _only_on_cluster(client: Client, obj: CustomResource, desired: Sequence[Object]) -> list[Object]:
+    """What `obj` is applied after, and the set does not have; without what may not be read."""
+    keys = set(obj.applied_after()) - {key_of(one) for one in desired}
+    found = (client.find(client.resources.find(key.group_kind), key) for key in sorted(keys))
+    return [one for one in found if one]

@@ -106,6 +106,35 @@ def test_the_version_of_a_topology_is_checked() -> None:
     assert why.startswith("spec.topology.version cannot change from v1.35.0 to v1.34.0: ")
 
 
+def cluster_class(spec: Object, name: str = "quick-start") -> Object:
+    return obj("cluster.x-k8s.io/v1beta2", "ClusterClass", name, "default", spec=spec)
+
+
+EXTERNAL_PLAN = {"upgrade": {"external": {"generateUpgradePlanExtension": "plan.example"}}}
+LISTED = {"kubernetesVersions": ["v1.35.0", "v1.36.0", "v1.37.0"]}
+
+
+@pytest.mark.parametrize(
+    ("known", "version", "allowed"),
+    [
+        ([cluster_class(LISTED)], "v1.37.0", True),
+        ([cluster_class(EXTERNAL_PLAN)], "v1.37.0", True),
+        ([cluster_class({})], "v1.37.0", False),
+        ([cluster_class({"kubernetesVersions": []})], "v1.37.0", False),
+        ([cluster_class({"kubernetesVersions": "v1.37.0", "upgrade": {"external": {}}})], "v1.37.0", False),
+        ([cluster_class(LISTED, "another")], "v1.37.0", False),
+        ([], "v1.37.0", False),
+        ([cluster_class(LISTED)], "v1.34.0", False),
+        ([cluster_class(EXTERNAL_PLAN)], "v1.34.0", False),
+    ],
+)
+def test_a_topology_skips_minor_versions_where_its_class_says_how(known: list[Object], version: str, allowed: bool) -> None:
+    after, before = resource_for(cluster(version=version)), cluster(version="v1.35.0")
+    assert (after.change_error(before, known) == "") is allowed
+    made = {GroupKind("controlplane.cluster.x-k8s.io", "KubeadmControlPlane"): [control_plane("v1.35.0")]}
+    assert version < "v1.35.0" or (after.change_error_of_made(made, known) == "") is allowed
+
+
 @pytest.mark.parametrize("live", [None, workers("v1.35.0")])
 def test_workers_newer_than_the_control_plane_of_their_cluster_are_refused(live: Object | None) -> None:
     one = resource_for(workers("v1.36.0"))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.lcm.driver import Driver
-from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.objects.keys import GroupKind, Object
 from tests.capi import clusters
 from tests.fake_api import FakeApi
+from tests.instance import obj
 from tests.lcm.instance import Instance, grant, make_vnfd
 from tests.lcm.synced import Synced
 
@@ -167,6 +169,22 @@ def test_a_version_is_not_skipped_by_two_changes_of_which_the_first_has_not_reac
     with pytest.raises(sol_ex.SolException, match=r"spec\.topology\.version cannot change from v1\.35\.0 to v1\.37\.0"):
         blue.change(make_vnfd(tmp_path / "newer", [newer], vdus=VDUS, aspects=ASPECTS))
     assert not api.requests.writes
+
+
+@pytest.mark.parametrize("spec", [{"kubernetesVersions": ["v1.35.0", "v1.36.0", "v1.37.0"]}, {}])
+def test_a_version_is_skipped_if_the_class_on_the_cluster_lists_all_in_between(
+    api: FakeApi, blue: Instance, tmp_path: Path, spec: Object
+) -> None:
+    classes = GroupKind("cluster.x-k8s.io", "ClusterClass")
+    api.put(clusters.crd(classes))
+    api.put(obj("cluster.x-k8s.io/v1", "ClusterClass", "quick-start", "default", spec=spec))
+    new = clusters.cluster(1, "v1.37.0", **{"md-0": 2, "md-1": 3})
+    api.requests.clear()
+    allowed = contextlib.nullcontext() if spec else pytest.raises(sol_ex.SolException, match="by one minor version")
+    with allowed:
+        blue.change(make_vnfd(tmp_path / "new", [new], vdus=VDUS, aspects=ASPECTS))
+    assert [one.method for one in api.requests if one.path.endswith("/quick-start")] == ["GET"]
+    assert bool(api.requests.writes) is bool(spec)
 
 
 def test_counts_that_somebody_has_changed_are_synchronized(api: FakeApi, tmp_path: Path) -> None:
