@@ -31,6 +31,7 @@ PROJECTS: dict[str, tuple[ModuleType, ...]] = {
     "gpu_operator": (gpu_operator,),
     "ha_masters": (flannel_alone,),
     "istio": (istio,),
+    "persistent_volumes": (flannel_alone,),
     "prometheus_operator": (prometheus_operator,),
 }
 """Sample -> the projects whose manifests it holds."""

@@ -11,11 +11,13 @@ from typing import Any
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.node_clusters import inventory, parameters
 from k8s_cr_driver.node_clusters.parameters import PARAMETER, Group, Parameters
+from k8s_cr_driver.node_clusters.storage import parameters as storage
 from k8s_cr_driver.objects.fields import entries, field, mapping, similar, texts
 from k8s_cr_driver.package import hot, scripts, vnfd
 from k8s_cr_driver.package.hot import Hot
 
-HA_MASTERS = "ha_masters"
+DRIVERS = {"ha_masters": inventory.MASTERS, "persistent_volumes": 1}
+"""Each with the fewest masters of its clusters."""
 OPERATIONS = {
     "instantiate_end": "no cluster is made of the servers",
     "scale_start": "nodes that leave are neither drained nor deleted",
@@ -44,33 +46,37 @@ def problems(folder: Path, request: Path | None = None) -> list[str]:
 def warnings(folder: Path) -> list[str]:
     """Operations at which a package does not call the driver."""
     return [
-        f"Flavour {name}: {operation} does not name {HA_MASTERS}, so {consequence}"
+        f"Flavour {name}: {operation} does not name {driver}, so {consequence}"
         for name, template in vnfd.flavours(folder).items()
-        if (named := scripts.of_driver(template, HA_MASTERS))
+        for driver in DRIVERS
+        if (named := scripts.of_driver(template, driver))
         for operation, consequence in OPERATIONS.items()
         if operation not in named
     ]
 
 
 def _of(folder: Path, flavour: str, template: Mapping[str, Any], asked: Parameters | None) -> Iterator[str]:
-    named = scripts.of_driver(template, HA_MASTERS)
-    if not named:
+    driver = next((one for one in DRIVERS if scripts.of_driver(template, one)), "")
+    if not driver:
         return
+    named, least = scripts.of_driver(template, driver), DRIVERS[driver]
     for operation in sorted(named.keys() - OPERATIONS.keys()):
-        yield f"{operation} names {HA_MASTERS}, which has nothing to do there; remove it"
+        yield f"{operation} names {driver}, which has nothing to do there; remove it"
     found, vdus = hot.read(folder, flavour), set(vnfd.vdu_nodes(template))
     if not found.top:
         yield f"{hot.FOLDER}/{flavour}: has no template of Heat, so there are no servers to make a cluster of"
         return
     if asked is not None:
-        yield from _names(found, vdus, asked)
+        yield from _names(found, vdus, asked, least)
+        yield from _storage(found, asked)
     named_masters = {asked.masters.vdu_id} & vdus if asked else set()
     masters = sorted(named_masters or {vdu for vdu in vdus if found.pairs(vdu)})
-    if not masters:
+    if not masters and least > 1:
         yield "no port of a VDU has allowed_address_pairs; the masters' port needs the address of the virtual IP there"
     for vdu in masters:
-        yield from _pairs(found, vdu)
-        yield from _counts(template, vdu)
+        if least > 1 or found.pairs(vdu):
+            yield from _pairs(found, vdu)
+        yield from _counts(template, vdu, least)
 
 
 def _pairs(found: Hot, vdu: str) -> Iterator[str]:
@@ -82,7 +88,7 @@ def _pairs(found: Hot, vdu: str) -> Iterator[str]:
         )
 
 
-def _counts(template: Mapping[str, Any], vdu: str) -> Iterator[str]:
+def _counts(template: Mapping[str, Any], vdu: str, least: int) -> Iterator[str]:
     """The number of masters is odd, whatever the level."""
     for entry in entries(template, "policies"):
         for name, policy in entry.items():
@@ -96,8 +102,8 @@ def _counts(template: Mapping[str, Any], vdu: str) -> Iterator[str]:
                 continue
             counts = [mapping(policy, "properties", "initial_delta"), *mapping(policy, "properties", "levels").values()]
             for count in filter(None, map(_number, counts)):
-                if count < inventory.MASTERS or count % 2 == 0:
-                    yield f"policy {name}: {vdu} has {count} masters; etcd needs an odd number, at least {inventory.MASTERS}"
+                if count < least or count % 2 == 0:
+                    yield f"policy {name}: {vdu} has {count} masters; etcd needs an odd number, at least {least}"
 
 
 def _number(value: Any) -> int:
@@ -105,7 +111,7 @@ def _number(value: Any) -> int:
     return count if type(count) is int else 0
 
 
-def _names(found: Hot, vdus: Iterable[str], asked: Parameters) -> Iterator[str]:
+def _names(found: Hot, vdus: Iterable[str], asked: Parameters, least: int) -> Iterator[str]:
     """What the request names is in the VNFD and in the templates."""
     known = sorted(vdus)
     for section, group in (("master_node", asked.masters), ("worker_node", asked.workers)):
@@ -113,9 +119,22 @@ def _names(found: Hot, vdus: Iterable[str], asked: Parameters) -> Iterator[str]:
             yield f"{PARAMETER}.{section}.vdu_id: {group.vdu_id} is no VDU{_hint(group.vdu_id, known)}"
             continue
         yield from _resources(f"{PARAMETER}.{section}", found, group)
+    own = mapping(found.template_of(asked.masters.label)[0], "resources") if least == 1 else {}
     for name in filter(None, (asked.cluster_cp_name, asked.cluster_fip_name)):
-        if name not in found.resources:
+        if name not in found.resources and name not in own:
             yield f"{PARAMETER}.master_node: {name} is no resource of the top template{_hint(name, found.resources)}"
+
+
+def _storage(found: Hot, asked: Parameters) -> Iterator[str]:
+    """What the sections of persistent volumes name is in one of the templates."""
+    server = asked.storage.server
+    named = [(storage.REGISTRATIONS, one.server_cp) for one in asked.storage.registrations]
+    if server is not None:
+        named += [(storage.SERVER, name) for name in (server.ssh_cp_name, *(one.resource for one in server.volumes))]
+    known = {name for template in (found.top, *found.nested.values()) for name in mapping(template, "resources")}
+    for section, name in dict.fromkeys(named):
+        if name not in known:
+            yield f"{PARAMETER}.{section}: {name} is no resource of a template{_hint(name, sorted(known))}"
 
 
 def _resources(where: str, found: Hot, group: Group) -> Iterator[str]:
@@ -139,6 +158,7 @@ def _parameters(request: Path) -> Parameters:
 
 
 def _missing_files(folder: Path, asked: Parameters) -> Iterator[str]:
-    for path in filter(None, (asked.script_path, *asked.manifests)):
+    volumes = (one.path for one in asked.storage.registrations)
+    for path in filter(None, (asked.script_path, *asked.manifests, *volumes)):
         if not (folder / path).is_file():
             yield f"additionalParams.{PARAMETER}: {path} is not in the package"

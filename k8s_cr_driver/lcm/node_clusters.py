@@ -24,7 +24,7 @@ from k8s_cr_driver.node_clusters.inventory import Node, Role
 from k8s_cr_driver.node_clusters.kubeadm import configuration
 from k8s_cr_driver.node_clusters.parameters import PARAMETER
 from k8s_cr_driver.node_clusters.storage import inventory as storage_inventory
-from k8s_cr_driver.node_clusters.storage import persistent_volumes
+from k8s_cr_driver.node_clusters.storage import persistent_volumes as storage_volumes
 from k8s_cr_driver.node_clusters.storage import run as storage_run
 from k8s_cr_driver.objects.fields import mapping, text, texts
 from k8s_cr_driver.objects.keys import Object
@@ -53,11 +53,16 @@ def ha_masters(call: hook.Call) -> None:
     _Operation(call).act()
 
 
+def persistent_volumes(call: hook.Call) -> None:
+    """The entry point of `persistent_volumes`, whose cluster may have a single master. Raises DriverError."""
+    _Operation(call, masters=1).act()
+
+
 class _Operation:
     """One operation that Tacker runs."""
 
-    def __init__(self, call: hook.Call) -> None:
-        self.call = call
+    def __init__(self, call: hook.Call, masters: int = inventory.MASTERS) -> None:
+        self.call, self.least_masters = call, masters
         self.stored: Object = {**mapping(call.instance, "metadata", KEY), **mapping(call.error_data, KEY)}
         kept, given = mapping(self.stored, "parameters"), call.additional_params.get(PARAMETER, {})
         self.parameters = parameters.read(given, kept, call.instance["id"])
@@ -178,7 +183,7 @@ class _Operation:
 
     def _run(self, hosts: Hosts) -> run.Run:
         cloud = self._cloud
-        found = inventory.read(self.call.instance, self.parameters, self._stack)
+        found = inventory.read(self.call.instance, self.parameters, self._stack, self.least_masters)
         server = self._shares.server
         nodes = (*found.nodes, *((server,) if server else ()))
         self.pinned = {server: keys for server, keys in self.pinned.items() if server in {one.server for one in nodes}}
@@ -199,7 +204,7 @@ class _Operation:
             one.inventory.nodes,
             found,
             given,
-            persistent_volumes.read(given, texts, found.addresses),
+            storage_volumes.read(given, texts, found.addresses),
             one.package.script,
             lambda node: configuration.for_script(node, one.inventory.endpoint, self.parameters),
             one.kubectl,

@@ -10,11 +10,11 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
-from k8s_cr_driver.node_clusters.parameters import Group, Parameters
+from k8s_cr_driver.node_clusters.parameters import API_SERVER_PORT, Group, Parameters
 from k8s_cr_driver.objects.fields import entries, text
 
 if TYPE_CHECKING:  # whose libraries are slow to import
@@ -72,6 +72,11 @@ class Inventory:
     def masters(self) -> tuple[Node, ...]:
         return tuple(node for node in self.nodes if node.is_master)
 
+    @property
+    def is_balanced(self) -> bool:
+        """Whether the API is at a virtual IP, and not at the only master."""
+        return all(node.address != self.endpoint.address for node in self.masters)
+
     def without(self, servers: Iterable[str]) -> Inventory:
         leaving = set(servers)
         return Inventory(tuple(node for node in self.nodes if node.server not in leaving), self.endpoint)
@@ -85,27 +90,31 @@ def stack_of(instance: Mapping[str, Any]) -> tuple[str, str]:
     return f"vnf-{instance['id']}", identifier
 
 
-def read(instance: Mapping[str, Any], parameters: Parameters, stack: Stack) -> Inventory:
+def read(instance: Mapping[str, Any], parameters: Parameters, stack: Stack, least: int = MASTERS) -> Inventory:
     """
-    The nodes of an instantiated instance.
+    The nodes of an instantiated instance. `least`: of masters; a single one may have the API at its own port.
 
     Raises InvalidPackage if there are too few masters, or an even number, or if one of them may not have the virtual IP.
     """
-    vip = stack.port(stack.id, parameters.cluster_cp_name)
-    public = vip.floating
-    if parameters.cluster_fip_name:
-        public = stack.address(stack.id, parameters.cluster_fip_name)
     masters, workers = (
         [_node(vnfc, role, group, stack) for vnfc in _vnfcs(instance, group)]
         for role, group in ((Role.MASTER, parameters.masters), (Role.WORKER, parameters.workers))
     )
-    if len(masters) < MASTERS or len(masters) % 2 == 0:
+    if len(masters) < least or len(masters) % 2 == 0:
+        why = f", and at least {least}, to survive the loss of one" if least > 1 else ""
         raise InvalidPackage(
-            f"VDU {parameters.masters.label}: has {len(masters)} masters; etcd needs an odd number, and at least {MASTERS}, to "
-            "survive the loss of one: change the number of instances in the VNFD"
+            f"VDU {parameters.masters.label}: has {len(masters)} masters; etcd needs an odd number{why}: change the number of "
+            "instances in the VNFD"
         )
+    of = _own_stack(_vnfcs(instance, parameters.masters)[0]) if len(masters) == 1 else stack.id
+    of = of if (of, parameters.cluster_cp_name) in stack.resources else stack.id
+    vip = stack.port(of, parameters.cluster_cp_name)
+    public = stack.address(of, parameters.cluster_fip_name) if parameters.cluster_fip_name else vip.floating
+    found = Inventory((*masters, *workers), Endpoint(vip.address, public or vip.address, parameters.api_port))
+    if not found.is_balanced and len(masters) == 1:
+        return replace(found, endpoint=replace(found.endpoint, port=API_SERVER_PORT))
     _check_pairs(instance, parameters.masters, stack, vip.address)
-    return Inventory((*masters, *workers), Endpoint(vip.address, public or vip.address, parameters.api_port))
+    return found
 
 
 def _vnfcs(instance: Mapping[str, Any], group: Group) -> list[Mapping[str, Any]]:

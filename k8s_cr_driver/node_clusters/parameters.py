@@ -20,8 +20,8 @@ from k8s_cr_driver.redaction import lines
 from k8s_cr_driver.ssh import host_keys
 
 PARAMETER = "k8s_cluster_installation_param"
-API_PORT = 16443
-"""Where HAProxy listens on a master, whose API server has 6443."""
+API_PORT, API_SERVER_PORT = 16443, 6443
+"""Where HAProxy listens on a master, and where its API server does."""
 NOT_KEPT = ("password", "force")
 """What a later request repeats, or does without."""
 
@@ -52,7 +52,7 @@ class Parameters:
     masters: Group
     workers: Group
     cluster_cp_name: str
-    """The resource of the top template that is the port of the virtual IP."""
+    """The resource of the top template that is the port of the virtual IP, or the port of the only master."""
     cluster_fip_name: str
     """The floating IP that leads to it, "" for none."""
     script_path: str

@@ -169,7 +169,7 @@ def _lacks(wanted: Wanted, facts: Facts, node: Node) -> bool:
 
 def _balancing(instance: str, inventory: Inventory, facts: Facts) -> Iterator[Configure]:
     """On each master that responds, what differs."""
-    masters = inventory.masters
+    masters = inventory.masters if inventory.is_balanced else ()
     for node in masters:
         server = facts.servers.get(node.name)
         if server is None:

@@ -26,7 +26,7 @@ PARAMETERS = {
     "worker_node": {**GROUP, "vdu_id": "workerNode"},
 }
 VIMS = {"vim1": {"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"}, "blue": {"vimType": "ETSINFV.KUBERNETES.V_1"}}
-MGMT = Path(__file__).parents[2] / "mgmt" / "ha_masters"
+MGMT = Path(__file__).parents[2] / "mgmt"
 
 
 def call(
@@ -309,13 +309,15 @@ def test_only_the_projects_of_the_operator_have_their_clusters_registered(
     assert not registry.own.requests
 
 
-def test_the_script_that_stands_in_mgmt_is_the_one_that_is_added() -> None:
-    assert (MGMT / "ha_masters.py").read_text() == scripts.text("ha_masters")
+@pytest.mark.parametrize("driver", ["ha_masters", "persistent_volumes"])
+def test_the_script_that_stands_in_mgmt_is_the_one_that_is_added(driver: str) -> None:
+    assert (MGMT / driver / f"{driver}.py").read_text() == scripts.text(driver)
 
 
-def test_the_sample_names_the_operations_as_the_readme_does() -> None:
-    fragment = yaml.safe_load((MGMT / "README.md").read_text().split("```yaml\n")[1].split("```")[0])
-    sample = MGMT.parents[1] / "sample_packages" / "ha_masters" / "Definitions" / "ha_masters.yaml"
+@pytest.mark.parametrize("driver", ["ha_masters", "persistent_volumes"])
+def test_the_sample_names_the_operations_as_the_readme_does(driver: str) -> None:
+    fragment = yaml.safe_load((MGMT / driver / "README.md").read_text().split("```yaml\n")[1].split("```")[0])
+    sample = MGMT.parent / "sample_packages" / driver / "Definitions" / f"{driver}.yaml"
     content = yaml.safe_load(sample.read_text())
     named = fragment["topology_template"]["node_templates"]["VNF"]["interfaces"]["Vnflcm"]
     assert content["topology_template"]["node_templates"]["VNF"]["interfaces"]["Vnflcm"].keys() == named.keys()

@@ -22,19 +22,23 @@ GIVEN = {
 }
 
 
+OF_MASTER = Endpoint("10.0.0.10", "198.51.100.0", 6443)
+
+
 @pytest.fixture
 def cloud() -> Iterator[OpenStack]:
     with openstack.serving() as one:
         yield one
 
 
-def read(cloud: OpenStack, pairs: str = stacks.VIP, masters: int = 3) -> Inventory:
+def read(cloud: OpenStack, pairs: str = stacks.VIP, masters: int = 3, least: int = 3, **master: str) -> Inventory:
     stacks.fill(cloud, pairs)
     vim = cloud.vim()
     opened = access.of_vim(vim["interfaceInfo"], vim["accessInfo"], verify=False, rules=LOCAL)
     instance = stacks.instance(masters)
     found = stack.read(opened, *inventory.stack_of(instance))
-    return inventory.read(instance, parameters.read(GIVEN, {}, stacks.INSTANCE), found)
+    given = {**GIVEN, "master_node": {**GIVEN["master_node"], **master}}
+    return inventory.read(instance, parameters.read(given, {}, stacks.INSTANCE), found, least)
 
 
 def test_nodes_in_the_order_of_their_numbers_with_both_addresses(cloud: OpenStack) -> None:
@@ -52,6 +56,24 @@ def test_nodes_in_the_order_of_their_numbers_with_both_addresses(cloud: OpenStac
 def test_too_few_masters_or_an_even_number_are_refused(cloud: OpenStack, masters: int) -> None:
     with pytest.raises(InvalidPackage, match=f"VDU masterNode: has {masters} masters; etcd needs an odd number"):
         read(cloud, masters=masters)
+
+
+@pytest.mark.parametrize(
+    ("master", "endpoint"),
+    [
+        ({"cluster_cp_name": "masterNode_CP1"}, OF_MASTER),
+        ({"cluster_cp_name": "masterNode_CP1", "cluster_fip_name": "masterNode_fip"}, OF_MASTER),
+        ({}, Endpoint(stacks.VIP, stacks.VIP_FLOATING, 16443)),
+    ],
+    ids=["as in the specification of persistent volumes", "with its floating IP", "behind a virtual IP"],
+)
+def test_a_single_master_has_the_api_at_its_own_port_where_one_is_enough(
+    cloud: OpenStack, master: dict[str, str], endpoint: Endpoint
+) -> None:
+    found = read(cloud, masters=1, least=1, **master)
+    assert found.endpoint == endpoint and found.is_balanced is (endpoint.port == 16443)
+    with pytest.raises(InvalidPackage, match="has 2 masters; etcd needs an odd number: change"):
+        read(cloud, masters=2, least=1, **master)
 
 
 def test_a_master_that_may_not_have_the_virtual_ip_is_refused_before_anything_is_touched(cloud: OpenStack) -> None:

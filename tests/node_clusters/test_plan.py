@@ -10,7 +10,7 @@ import pytest
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.node_clusters import plan
 from k8s_cr_driver.node_clusters.facts import Facts, Server
-from k8s_cr_driver.node_clusters.inventory import Inventory, Node, Role
+from k8s_cr_driver.node_clusters.inventory import Endpoint, Inventory, Node, Role
 
 from . import clusters
 from .clusters import ENDPOINT, INVENTORY, MASTERS, WORKERS
@@ -49,6 +49,13 @@ def test_new_servers_become_a_cluster_behind_its_load_balancer() -> None:
         ("masters", ALL[1:3]),
         ("workers", ALL[3:]),
     ]
+
+
+def test_a_single_master_at_its_own_port_has_no_load_balancer() -> None:
+    inventory = Inventory((MASTERS[0], WORKERS[0]), Endpoint(MASTERS[0].address, MASTERS[0].address, 6443))
+    facts = Facts({node.name: Server(interface="eth0") for node in inventory.nodes})
+    phases = summary(plan.ensure(clusters.wanted(inventory), facts))
+    assert [name for name, _ in phases] == ["installation", "first master", "manifests", "workers"]
 
 
 def test_masters_join_one_after_another() -> None:

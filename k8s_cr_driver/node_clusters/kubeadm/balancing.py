@@ -14,12 +14,12 @@ import hashlib
 from collections.abc import Sequence
 
 from k8s_cr_driver.node_clusters.inventory import Endpoint, Node
+from k8s_cr_driver.node_clusters.parameters import API_SERVER_PORT as API_SERVER_PORT
 from k8s_cr_driver.ssh.files import File
 
 HAPROXY, KEEPALIVED = "/etc/haproxy/haproxy.cfg", "/etc/keepalived/keepalived.conf"
 UNITS = {HAPROXY: "haproxy", KEEPALIVED: "keepalived"}
 """The service that reads each file."""
-API_SERVER_PORT = 6443
 _ALIVE = 8404
 
 _HAPROXY = """\
