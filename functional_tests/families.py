@@ -55,6 +55,7 @@ FAMILIES = {
     "credentials": Family(_TACKER),
     "faults": Family(_KUBERNETES),
     "kind": Family(("tacker",), ("cluster_api_management", "cluster_api_workload")),
+    "node_clusters": Family(("machines",)),
     "openstack": Family(
         ("kubernetes", "tacker", "openstack"),
         (

@@ -233,6 +233,13 @@ def _start_tacker(ledger: Ledger) -> Environment:
     return {**tacker.up(ledger, version=version), _TACKER: version}
 
 
+def _start_machines(ledger: Ledger) -> Environment:
+    from . import nodes  # of the cloud's images, whose client takes a second to import
+
+    nodes.prepare(ledger)
+    return {}
+
+
 def _start_openstack(ledger: Ledger) -> Environment:
     from .openstack import cloud
 
@@ -252,6 +259,7 @@ _NETWORK = ("nftables", "haproxy")
 _PARTS = {
     "kubernetes": Part(_start_kubernetes, kubernetes.PACKAGES, NEWEST.families),
     "tacker": Part(_start_tacker, _SHARED),
+    "machines": Part(_start_machines, kubernetes.PACKAGES, NEWEST.families),
     "openstack": Part(_start_openstack, (*_SHARED, *kubernetes.PACKAGES, *_NETWORK), kubernetes_node.FAMILIES),
 }
 _KIND = Part(_start_kind, (*kubernetes.PACKAGES, *docker.PACKAGES), node_image.FAMILIES)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stack of an instance with three masters and a worker, as Heat and Neutron list it, and Tacker's record of it."""
+"""The stack of an instance with masters and workers, as Heat and Neutron list it, and Tacker's record of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from .openstack import OpenStack
@@ -12,76 +14,119 @@ VIP, VIP_FLOATING = "10.0.0.100", "198.51.100.100"
 VDUS = {"masterNode": 3, "workerNode": 1}
 
 
-def resources(cloud: OpenStack) -> list[dict[str, Any]]:
-    listed = [_resource(cloud, STACK, "vip_CP", "OS::Neutron::Port", "port-vip")]
-    for vdu, count in VDUS.items():
-        for number in range(count):
-            of = f"{vdu}-{number}-id"
+@dataclass(frozen=True)
+class Server:
+    """A server of a VDU, with its port and the floating IP that leads to it."""
+
+    vdu: str
+    number: int
+    id: str
+    address: str
+    floating: str = ""
+
+    @property
+    def stack(self) -> str:
+        """The id of its own stack, which stays when the server is replaced."""
+        return f"{self.vdu}-{self.number}-id"
+
+
+@dataclass
+class Deployed:
+    """What Heat has made for an instance."""
+
+    servers: list[Server]
+    vip: str = VIP
+    vip_floating: str = VIP_FLOATING
+    instance: str = INSTANCE
+    pairs: str = VIP
+    """What the masters may send from, beside their own addresses."""
+    consoles: dict[str, str] = field(default_factory=dict)
+    """What servers have printed, by their ids."""
+
+    def fill(self, cloud: OpenStack) -> None:
+        """The cloud has the stack, and nothing else."""
+        cloud.responses = {
+            f"/orchestration/stacks/vnf-{self.instance}/{STACK}/resources": {"resources": self._resources(cloud)},
+            "/network/v2.0/ports": {"ports": self._ports()},
+            "/network/v2.0/floatingips": {"floatingips": self._floating()},
+            "/block-storage/volumes/detail": {"volumes": [{"id": "v1", "attachments": [{"server_id": "s1"}]}, {"id": "v2"}]},
+        }
+        consoles = {f"/compute/servers/{server}/action": {"output": text} for server, text in self.consoles.items()}
+        cloud.responses |= consoles
+
+    def record(self) -> dict[str, Any]:
+        """Tacker's; VNFCs newest first."""
+        vnfcs = [self._vnfc(one) for one in reversed(self.servers)]
+        return {"id": self.instance, "instantiatedVnfInfo": {"vnfcResourceInfo": vnfcs, "metadata": {"stack_id": STACK}}}
+
+    def _vnfc(self, one: Server) -> dict[str, Any]:
+        stack = f"vnf-{self.instance}-{one.vdu}-{one.number}-x/{one.stack}"
+        return {
+            "id": one.id,
+            "vduId": one.vdu,
+            "computeResource": {"resourceId": one.id},
+            "metadata": {"stack_id": stack, "vdu_idx": one.number},
+        }
+
+    def _resources(self, cloud: OpenStack) -> list[dict[str, Any]]:
+        listed = [self._resource(cloud, STACK, "vip_CP", "OS::Neutron::Port", "port-vip")]
+        for one in self.servers:
+            end = f"{one.vdu}-{one.number}"
             listed += [
-                _resource(cloud, of, vdu, "OS::Nova::Server", server(vdu, number)),
-                _resource(cloud, of, f"{vdu}_CP1", "OS::Neutron::Port", f"port-{vdu}-{number}"),
-                _resource(cloud, of, f"{vdu}_fip", "OS::Neutron::FloatingIP", f"fip-{vdu}-{number}"),
+                self._resource(cloud, one.stack, one.vdu, "OS::Nova::Server", one.id),
+                self._resource(cloud, one.stack, f"{one.vdu}_CP1", "OS::Neutron::Port", f"port-{end}"),
+                self._resource(cloud, one.stack, f"{one.vdu}_fip", "OS::Neutron::FloatingIP", f"fip-{end}"),
             ]
-    return listed
+        return listed
+
+    def _resource(self, cloud: OpenStack, stack: str, name: str, kind: str, identifier: str) -> dict[str, Any]:
+        href = f"{cloud.url}/orchestration/stacks/vnf-{self.instance}-{name}/{stack}"
+        links = [{"rel": "self", "href": f"{href}/resources/{name}"}, {"rel": "stack", "href": href}]
+        return {"resource_name": name, "resource_type": kind, "physical_resource_id": identifier, "links": links}
+
+    def _ports(self) -> list[dict[str, Any]]:
+        found = [{"id": "port-vip", "fixed_ips": [{"ip_address": self.vip}], "allowed_address_pairs": []}]
+        for one in self.servers:
+            allowed = [{"ip_address": self.pairs}] if one.vdu == "masterNode" else []
+            fixed = [{"ip_address": one.address}]
+            found.append({"id": f"port-{one.vdu}-{one.number}", "fixed_ips": fixed, "allowed_address_pairs": allowed})
+        return found
+
+    def _floating(self) -> list[dict[str, Any]]:
+        """Of a server without one, none."""
+        pairs = [("vip", self.vip_floating), *((f"{one.vdu}-{one.number}", one.floating) for one in self.servers)]
+        return [
+            {"id": f"fip-{name}", "port_id": f"port-{name}", "floating_ip_address": floating}
+            for name, floating in pairs
+            if floating
+        ]
 
 
 def server(vdu: str, number: int) -> str:
     return f"{number}{vdu[0]}000000-server"
 
 
-def _resource(cloud: OpenStack, stack: str, name: str, kind: str, identifier: str) -> dict[str, Any]:
-    href = f"{cloud.url}/orchestration/stacks/vnf-{INSTANCE}-{name}/{stack}"
-    links = [{"rel": "self", "href": f"{href}/resources/{name}"}, {"rel": "stack", "href": href}]
-    return {"resource_name": name, "resource_type": kind, "physical_resource_id": identifier, "links": links}
-
-
 def address(vdu: str, number: int) -> str:
     return f"10.0.{0 if vdu == 'masterNode' else 1}.{10 + number}"
 
 
-def ports(pairs: str = VIP) -> list[dict[str, Any]]:
-    """`pairs`: the address that the masters may have beside their own."""
-    found = [{"id": "port-vip", "fixed_ips": [{"ip_address": VIP}], "allowed_address_pairs": []}]
-    for vdu, count in VDUS.items():
-        allowed = [{"ip_address": pairs}] if vdu == "masterNode" else []
-        found += [
-            {"id": f"port-{vdu}-{n}", "fixed_ips": [{"ip_address": address(vdu, n)}], "allowed_address_pairs": allowed}
-            for n in range(count)
-        ]
-    return found
+def deployed(masters: int = 3, pairs: str = VIP) -> Deployed:
+    """`masters` and a worker."""
+    counts = {**VDUS, "masterNode": masters}
+    return Deployed(list(_servers(counts)), pairs=pairs)
 
 
-def floating() -> list[dict[str, Any]]:
-    found = [{"id": "fip-vip", "port_id": "port-vip", "floating_ip_address": VIP_FLOATING}]
-    for number, (vdu, count) in enumerate(VDUS.items()):
-        found += [
-            {"id": f"fip-{vdu}-{n}", "port_id": f"port-{vdu}-{n}", "floating_ip_address": f"198.51.100.{10 * number + n}"}
-            for n in range(count)
-        ]
-    return found
+def _servers(counts: dict[str, int]) -> Iterable[Server]:
+    for position, (vdu, count) in enumerate(counts.items()):
+        for n in range(count):
+            yield Server(vdu, n, server(vdu, n), address(vdu, n), f"198.51.100.{10 * position + n}")
 
 
 def fill(cloud: OpenStack, pairs: str = VIP) -> None:
     """The cloud has the stack."""
-    cloud.responses |= {
-        f"/orchestration/stacks/vnf-{INSTANCE}/{STACK}/resources": {"resources": resources(cloud)},
-        "/network/v2.0/ports": {"ports": ports(pairs)},
-        "/network/v2.0/floatingips": {"floatingips": floating()},
-        "/block-storage/volumes/detail": {"volumes": [{"id": "v1", "attachments": [{"server_id": "s1"}]}, {"id": "v2"}]},
-    }
+    deployed(pairs=pairs).fill(cloud)
 
 
 def instance(masters: int = 3) -> dict[str, Any]:
-    """Tacker's record; VNFCs newest first."""
-    vnfcs = [_vnfc("workerNode", 0), *(_vnfc("masterNode", number) for number in reversed(range(masters)))]
-    info = {"vnfcResourceInfo": vnfcs, "metadata": {"stack_id": STACK}}
-    return {"id": INSTANCE, "instantiatedVnfInfo": info}
-
-
-def _vnfc(vdu: str, number: int) -> dict[str, Any]:
-    return {
-        "id": server(vdu, number),
-        "vduId": vdu,
-        "computeResource": {"resourceId": server(vdu, number)},
-        "metadata": {"stack_id": f"vnf-{INSTANCE}-{vdu}-{number}-x/{vdu}-{number}-id", "vdu_idx": number},
-    }
+    """Tacker's record."""
+    return deployed(masters).record()

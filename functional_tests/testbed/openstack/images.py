@@ -23,7 +23,7 @@ PACKAGES = (
 def prepare() -> None:
     """Make the root folders and archives, which takes minutes at the first time."""
     for release in kubernetes_node.RELEASES:
-        kubernetes_node.image(release, PACKAGES)
+        kubernetes_node.image(release, PACKAGES, kubernetes_node.of_a_cloud())
 
 
 def publish(site: Site, connection: openstack.connection.Connection) -> None:
@@ -32,7 +32,8 @@ def publish(site: Site, connection: openstack.connection.Connection) -> None:
     folder.mkdir()
     Image(str(rootfs.root_folder(PACKAGES))).save(folder / f"{DEBIAN}.json")
     for release in kubernetes_node.RELEASES:
-        kubernetes_node.image(release, PACKAGES).save(folder / f"{kubernetes_node.name(release)}.json")
+        image = kubernetes_node.image(release, PACKAGES, kubernetes_node.of_a_cloud())
+        image.save(folder / f"{kubernetes_node.name(release)}.json")
     for name in (DEBIAN, EMPTY, *map(kubernetes_node.name, kubernetes_node.RELEASES)):
         _upload(connection, name)
 

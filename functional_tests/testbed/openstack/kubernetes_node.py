@@ -4,6 +4,7 @@
 What depends on the host, and not on the cluster, is in the image, so that the user data is the same as on any cloud.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from builds.controllers import CONTROLLERS
@@ -29,11 +30,11 @@ def name(release: Release) -> str:
     return f"kubernetes-{release.version}"
 
 
-def image(release: Release, packages: tuple[str, ...]) -> Image:
-    """`packages`: of Debian, beside those of every machine."""
+def image(release: Release, packages: tuple[str, ...], more: Iterable[Path] = ()) -> Image:
+    """`packages`: of Debian, beside those of every machine. `more`: archives of container images, such as `of_a_cloud`."""
     released = release.images()
     pause = next(one for one in released if "/pause:" in one)
-    loaded = (*released.values(), kubernetes.stand_ins(), *_flannel(), _manager())
+    loaded = (*released.values(), kubernetes.stand_ins(), *more)
     archives = " ".join(f"/opt/images/{archive.name}" for archive in loaded)
     programs = {str(source): _MOVED.get(source.name, target) for source, target in release.programs().items()}
     return Image(
@@ -53,6 +54,11 @@ def image(release: Release, packages: tuple[str, ...]) -> Image:
         read_only=programs | {str(images.folder()): "/opt/images"},
         volumes=_VOLUMES,
     )
+
+
+def of_a_cloud() -> list[Path]:
+    """The images of what a cluster on servers of the cloud may have."""
+    return [*_flannel(), _manager()]
 
 
 def _flannel() -> list[Path]:

@@ -47,6 +47,17 @@ class Image:
     def read(cls, file: Path) -> "Image":
         return cls(**json.loads(file.read_text()))
 
+    def set_up(self, machine: Machine) -> None:
+        """Write to a new disk what a server of this image has."""
+        machine.set_up()
+        machine.write("/etc/cloud/cloud.cfg.d/99-bed.cfg", CLOUD_INIT)
+        for path, text in self.files.items():
+            machine.write(path, text)
+        for path, text in self.scripts.items():
+            machine.write(path, text, mode=0o755)
+        for name, unit in self.services.items():
+            machine.service(name, unit)
+
 
 class Server:
     """One server. `home` is its folder, whose name is its id."""
@@ -77,7 +88,7 @@ class Server:
         is_new = not self._disk.exists()
         machine.mount(Path(image.root))
         if is_new:
-            _set_up(machine, image)
+            image.set_up(machine)
         machine.write("/etc/resolv.conf", "".join(f"nameserver {one}\n" for one in nameservers))
         self._plug(ledger, ports)
         machine.start(
@@ -185,17 +196,6 @@ class Server:
 def _by_id(file: str) -> str:
     """The link of a volume, whose file has its id as name, as QEMU's serial numbers of 20 characters make it."""
     return str(BY_ID / f"virtio-{Path(file).name[:20]}")
-
-
-def _set_up(machine: Machine, image: Image) -> None:
-    machine.set_up()
-    machine.write("/etc/cloud/cloud.cfg.d/99-bed.cfg", CLOUD_INIT)
-    for path, text in image.files.items():
-        machine.write(path, text)
-    for path, text in image.scripts.items():
-        machine.write(path, text, mode=0o755)
-    for name, unit in image.services.items():
-        machine.service(name, unit)
 
 
 def _cut_off(machine: Machine) -> None:

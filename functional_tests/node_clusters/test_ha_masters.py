@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Three masters and their workers from the first kubeadm to the last failure; the tests share one cluster, in this order."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+import requests
+
+from ..conftest import Summary
+from ..testbed.nodes import Node
+from ..testbed.processes import until
+from .probe import Probe
+from .site import MASTERS, VIM, VIP, WORKERS, Server, Site, name_of
+
+PORT = 16443
+PHASES = ("installation", "load balancing", "first master", "manifests", "masters", "workers")
+# Seconds, however busy the host is.
+BACK_WITHIN, READY_WITHIN = 60.0, 120.0
+# In which a failure shows itself.
+LOOK = 5.0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def servers(site: Site) -> None:
+    """Three masters and a worker boot at once."""
+    for number in range(3):
+        site.add(MASTERS, number)
+    site.add(WORKERS, 0)
+
+
+def test_an_instantiate_that_dies_at_each_step_ends_as_if_it_had_not(site: Site, summary: Summary) -> None:
+    started, first = time.monotonic(), site.nodes[site.of(MASTERS)[0].id]
+    for phase in PHASES:
+        site.operate("instantiate_end", killed_when=lambda log, phase=phase: f": {phase}: " in log, **site.parameters)
+        if phase == "first master":
+            site.operate("instantiate_end", killed_when=lambda _: runs(first, "k8s-cr-init"), **site.parameters)
+    outcome = site.operate("instantiate_end", **site.parameters)
+    assert outcome.failure == ""
+    assert site.ready() == site.names()
+    assert members(site) == {name_of(one) for one in site.of(MASTERS)}
+    assert len(site.holders()) == 1
+    assert "of-the-package" in site.kubectl("get", "configmaps", "--output=name")
+    assert json.loads(site.nodes[site.of(WORKERS)[0].id].machine.run("cat", "/run/given-to-the-script"))["role"] == "worker"
+    summary(f"{len(PHASES) + 1} deaths, complete after {time.monotonic() - started:.0f} s")
+
+
+def test_the_cluster_is_a_vim_by_its_virtual_ip(site: Site) -> None:
+    assert list(site.vims) == ["vim1", VIM]
+    entry = site.vims[VIM]
+    assert entry["interfaceInfo"]["endpoint"] == f"https://{VIP}:{PORT}"
+    assert asked_by_vim(site, "/api/v1/namespaces") == 200
+    token = entry["accessInfo"]["bearer_token"]
+    assert [(one["name"], one["auth_cred"]["bearer_token"]) for one in site.tacker.vims.values()] == [(VIM, token)]
+    assert token not in (site.folder / "conductor.log").read_text()
+
+
+def test_a_second_run_changes_nothing(site: Site) -> None:
+    outcome = site.operate("heal_end")
+    assert (outcome.failure, outcome.changes) == ("", 0)
+    assert outcome.connections <= 2 * len(site.deployed.servers)
+
+
+def test_the_api_comes_back_whatever_fails(site: Site, summary: Summary) -> None:
+    summary("seconds without the API: " + ", ".join(f"{what} {seconds:.1f}" for what, seconds in outages(site)))
+    outcome = site.operate("heal_end")
+    assert (outcome.failure, outcome.changes) == ("", 0)
+
+
+def outages(site: Site) -> list[tuple[str, float]]:
+    """What was done, and for how long the API did not respond."""
+    found = []
+    for what, do, undo in (
+        ("HAProxy stopped", partial(run, "systemctl stop haproxy"), partial(run, "systemctl start haproxy")),
+        ("HAProxy killed", partial(run, "pkill -KILL -x haproxy"), nothing),
+        ("API server killed", partial(run, "pkill -KILL -x kube-apiserver"), nothing),
+        ("the owner's link down", Node.cut_off, Node.connect),
+    ):
+        found.append((what, outage(site, holder(site), do, undo)))
+    other = next(one for one in site.of(MASTERS) if one != holder(site))
+    found.append(("another master cut off", outage(site, other, Node.cut_off, Node.connect)))
+    return found
+
+
+def outage(site: Site, server: Server, do: Callable[[Node], None], undo: Callable[[Node], None]) -> float:
+    probe = Probe(VIP, PORT, site.vims[VIM]["interfaceInfo"]["ssl_ca_cert"])
+    with probe.running():
+        probe.watch(0, BACK_WITHIN)
+        do(site.nodes[server.id])
+        try:
+            seconds = probe.watch(LOOK, BACK_WITHIN)
+        finally:
+            undo(site.nodes[server.id])
+    assert until(lambda: is_whole(site), READY_WITHIN, pause=0.5), "the cluster does not become whole again"
+    return seconds
+
+
+def test_a_worker_comes_and_goes_when_its_pods_may(site: Site, summary: Summary) -> None:
+    started = time.monotonic()
+    added = site.add(WORKERS, 1)
+    node = site.nodes[added.id]
+    site.operate("scale_end", killed_when=lambda _: runs(node, "k8s-cr-join"))
+    run("systemctl kill --signal=KILL k8s-cr-join || true", node)  # in the middle, or just before it ends
+    outcome = site.operate("scale_end")
+    assert (outcome.failure, site.ready()) == ("", site.names())
+    summary(f"scale out {time.monotonic() - started:.0f} s")
+
+    keep_a_pod_on(site, added)
+    outcome = site.operate("scale_start", added, drain_timeout=4)
+    assert re.search(rf"kubectl drain {name_of(added)} ended with status 1.*See the PodDisruptionBudgets", outcome.failure)
+    assert name_of(added) in site.ready()
+    site.kubectl("delete", "poddisruptionbudget", "kept")
+    assert site.operate("scale_start", added, drain_timeout=60).failure == ""
+    assert name_of(added) not in site.ready()
+    site.remove(added)
+    assert site.operate("scale_end", added).failure == ""
+    assert site.ready() == site.names()
+
+
+def test_a_master_is_replaced(site: Site, summary: Summary) -> None:
+    """The one that has the virtual IP. Its successor has its address and its port."""
+    started, old = time.monotonic(), holder(site)
+    assert site.operate("heal_start", old).failure == ""
+    other = next(one for one in site.of(MASTERS) if one != old)
+    assert name_of(old) not in members(site, other)
+    new = site.replace(old)
+    outcome = site.operate("heal_end", new)
+    assert outcome.failure == ""
+    assert site.ready() == site.names()
+    assert members(site, other) == {name_of(one) for one in site.of(MASTERS)}
+    assert asked_by_vim(site, "/api/v1/namespaces") == 200
+    summary(f"heal of a master {time.monotonic() - started:.0f} s")
+
+
+def test_another_host_key_at_the_address_of_a_server_is_refused(site: Site) -> None:
+    [worker] = site.of(WORKERS)
+    node = site.nodes[worker.id]
+    names = {path.name: path.read_bytes() for path in (node.machine.root / "etc/ssh").glob("ssh_host_*")}
+    node.renew_host_key()
+    node.machine.run("systemctl", "restart", "ssh")
+    outcome = site.operate("heal_end")
+    assert outcome.failure.startswith(f"ha_masters: {name_of(worker)} ({worker.address}): its host key is none of those")
+    for name, content in names.items():
+        (node.machine.root / "etc/ssh" / name).write_bytes(content)
+    node.machine.run("systemctl", "restart", "ssh")
+    assert (site.operate("heal_end").changes) == 0
+
+
+def test_no_master_is_touched_when_two_of_three_are_dead(site: Site) -> None:
+    dead = site.of(MASTERS)[1:]
+    for one in dead:
+        site.nodes[one.id].cut_off()
+    try:
+        outcome = site.operate("heal_start", dead[0])
+        assert "heal the whole VNF instance" in outcome.failure
+        assert not any(re.search(r": (etcd|nodes|load balancing|drain): ", line) for line in outcome.log)
+    finally:
+        for one in dead:
+            site.nodes[one.id].connect()
+    assert until(lambda: is_whole(site), READY_WITHIN, pause=0.5)
+
+
+def test_a_terminate_takes_the_vim_away_first(site: Site) -> None:
+    assert site.operate("terminate_start").failure == ""
+    assert (list(site.vims), site.tacker.vims) == (["vim1"], {})
+
+
+def run(line: str, node: Node) -> None:
+    node.machine.run("sh", "-c", line)
+
+
+def nothing(_: Node) -> None:
+    """systemd, or the kubelet, starts it again."""
+
+
+def runs(node: Node, unit: str) -> bool:
+    """False also while the machine boots."""
+    try:
+        shown = node.machine.run("systemctl", "show", "--property=ActiveState", "--value", f"{unit}.service")
+    except RuntimeError:
+        return False
+    return shown.strip() == "active"
+
+
+def holder(site: Site) -> Server:
+    [one] = site.holders()
+    return one
+
+
+def is_whole(site: Site) -> bool:
+    """All nodes are Ready, each API server responds, and one master has the virtual IP."""
+    try:
+        ready = [site.kubectl("get", "--raw=/readyz", by=one) for one in site.of(MASTERS)]
+        return ready == ["ok"] * len(ready) and site.ready() == site.names() and len(site.holders()) == 1
+    except RuntimeError:
+        return False
+
+
+def members(site: Site, by: Server | None = None) -> set[str]:
+    """The names of etcd's members."""
+    pki = "/etc/kubernetes/pki/etcd"
+    certificate = ["--cacert", f"{pki}/ca.crt", "--cert", f"{pki}/healthcheck-client.crt", "--key"]
+    key = f"{pki}/healthcheck-client.key"
+    url = "https://127.0.0.1:2379/v3/cluster/member/list"
+    machine = site.nodes[(by or site.of(MASTERS)[0]).id].machine
+    listed = machine.run("curl", "--silent", "--fail", *certificate, key, "--request", "POST", "--data", "{}", url)
+    return {one["name"] for one in json.loads(listed)["members"]}
+
+
+def asked_by_vim(site: Site, path: str) -> int:
+    """The status of a request with what the entry of the VIM has."""
+    entry = site.vims[VIM]
+    file = site.folder / "ca.pem"
+    file.write_text(entry["interfaceInfo"]["ssl_ca_cert"])
+    headers = {"Authorization": f"Bearer {entry['accessInfo']['bearer_token']}"}
+    return requests.get(entry["interfaceInfo"]["endpoint"] + path, headers=headers, verify=str(file), timeout=10).status_code
+
+
+def keep_a_pod_on(site: Site, server: Server) -> None:
+    """A Pod of a Deployment runs there, and none of it may be evicted."""
+    labels = {"app": "kept"}
+    container = {"name": "web", "image": "nginx", "imagePullPolicy": "IfNotPresent"}
+    spec = {"nodeSelector": {"kubernetes.io/hostname": site_label(site, server)}, "containers": [container]}
+    template = {"metadata": {"labels": labels}, "spec": {**spec, "terminationGracePeriodSeconds": 1}}
+    objects = [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "kept"},
+            "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+        },
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "kept"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}},
+        },
+    ]
+    file = site.nodes[site.of(MASTERS)[0].id].machine
+    file.write("/root/kept.json", json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    site.kubectl("apply", "--filename=/root/kept.json")
+    site.kubectl("rollout", "status", "deployment/kept", "--timeout=120s")
+
+
+def site_label(site: Site, server: Server) -> str:
+    """What the kubelet says of its host."""
+    node = json.loads(site.kubectl("get", "node", name_of(server), "--output=json"))
+    return str(node["metadata"]["labels"]["kubernetes.io/hostname"])
