@@ -21,6 +21,7 @@ setsid "$@" &
 echo $! >$STATE/$unit.service
 """
 CTL = """#!/bin/sh
+echo look >>$STATE/looks
 for unit; do :; done
 if [ -d "/proc/$(cat "$STATE/$unit" 2>/dev/null || echo none)" ]; then echo active; else echo inactive; fi
 """
@@ -60,6 +61,10 @@ def ended(process: subprocess.Popen[str]) -> tuple[str, int]:
     return process.communicate(timeout=60)[0], process.returncode
 
 
+def looks(folder: Path) -> int:
+    return len((folder / "looks").read_text().splitlines())
+
+
 def starts(folder: Path) -> int:
     return len((folder / "starts").read_text().splitlines())
 
@@ -83,7 +88,10 @@ def test_a_step_that_runs_already_is_waited_for_and_not_started_again(folder: Pa
     first.kill()  # the connection of the conductor, which dies
     first.communicate()
     assert is_unfinished(folder)
+    before = looks(folder)
     second = start("echo another")
+    while looks(folder) < before + 4:  # it waits
+        assert second.poll() is None
     end.touch()
     assert ended(second) == ("begun\ndone\n", 0)
     assert starts(folder) == 1 and not is_unfinished(folder)
