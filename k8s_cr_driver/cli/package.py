@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -22,7 +23,11 @@ from k8s_cr_driver.package.csar import write
 )
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The CSAR file.")
-def package(folder: Path, output: Path) -> None:
+@package_input.with_parameters
+@package_input.with_namespace
+def package(
+    folder: Path, output: Path, files: Sequence[str], given: Mapping[str, str], all_hooks: bool, namespace: str | None
+) -> None:
     """Check FOLDER, as `validate` does, and write a CSAR file of it."""
     if output.resolve().is_relative_to(folder.resolve()):
         raise click.UsageError(f"--output {output}: is in FOLDER, so the next CSAR would contain it; write it elsewhere")
@@ -31,9 +36,10 @@ def package(folder: Path, output: Path) -> None:
     if not output.parent.is_dir():
         raise click.UsageError(f"--output {output}: there is no folder {output.parent}; make it, or name another")
     click.echo(f"Checking {folder}", err=True)
-    findings = Findings(check_folder(folder))
+    findings = Findings(check_folder(folder, files))
     if not findings.problems:
-        inspect(folder, package_input.sufficient(folder, {}), (), "default", findings)
+        values = given or package_input.sufficient(folder, {})
+        inspect(folder, values, files, namespace or package_input.requested(folder), findings, all_hooks=all_hooks)
     findings.show()
     if findings.problems:
         raise click.exceptions.Exit(1)

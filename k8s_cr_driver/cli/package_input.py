@@ -23,6 +23,7 @@ from kubernetes import client
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.api_groups import is_builtin
+from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object
 from k8s_cr_driver.package import check, health_rules, helm_hooks, manifests, parameters, substitution, tosca_meta, vnfd
 
@@ -30,6 +31,9 @@ _PARAM = "A parameter, in its type; the value of a secret one is SECRET/KEY."
 SIZE_LIMIT = 1024**3
 """Bytes of an unpacked CSAR."""
 FILES_LIMIT = 20_000
+REQUEST = "request.json"
+"""A request for an instantiate that a package may have."""
+_REQUEST_LIMIT = 1024 * 1024
 _DAMAGED = (zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError, struct.error, zlib.error, lzma.LZMAError)
 """What zipfile raises for files that are no zip files, or damaged ones."""
 
@@ -59,6 +63,25 @@ def with_parameters(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+def with_namespace(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --namespace, which is None if it is not given; see `requested`."""
+    about = "For objects that name none; else that of request.json in the package, else default."
+    return click.option("--namespace", metavar="NAME", help=about)(command)
+
+
+def requested(folder: Path) -> str:
+    """The namespace that the request.json of a package names, as `init` writes it; else `default`."""
+    path = folder / REQUEST
+    if not path.is_file():  # a named pipe has no end
+        return "default"
+    try:
+        with path.open(encoding="utf-8") as file:
+            request = json.loads(file.read(_REQUEST_LIMIT))
+    except (OSError, ValueError, RecursionError):
+        return "default"
+    return text(request, "additionalParams", "namespace") or "default"
 
 
 def _pairs(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:

@@ -76,7 +76,7 @@ class Findings:
     metavar="FILE",
     help="Also the body of an instantiate of servers that become a cluster.",
 )
-@click.option("--namespace", default="default", help="For objects that name none.", show_default=True)
+@package_input.with_namespace
 @output_option()
 def validate(
     path: Path,
@@ -85,7 +85,7 @@ def validate(
     given: Mapping[str, str],
     all_hooks: bool,
     request: Path | None,
-    namespace: str,
+    namespace: str | None,
     output: str,
 ) -> None:
     """Check PACKAGE, a folder or a CSAR, without a cluster.
@@ -99,6 +99,7 @@ def validate(
         with package_input.opened(path) as folder:
             findings.problems += check.check(folder, files)
             if not findings.problems:
+                namespace = namespace or package_input.requested(folder)
                 values = given or package_input.sufficient(folder, {})
                 objects = inspect(folder, values, files, namespace, findings, all_hooks=all_hooks, request=request)
                 if path.is_file() and (unnamed := tosca_meta.unnamed(folder)):

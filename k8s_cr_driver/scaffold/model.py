@@ -40,12 +40,17 @@ class ManifestFile:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of the package; `type` is one of TOSCA's, a `default` of None must be given by the request."""
+    """A parameter of the package; `type` is one of TOSCA's. One that is not `required` has defaults in its references."""
 
     name: str
     type: str
     default: Any
     description: str = ""
+    required: bool = True
+
+    @property
+    def must_be_given(self) -> bool:
+        return self.required and self.default is None
 
 
 @dataclass(frozen=True)

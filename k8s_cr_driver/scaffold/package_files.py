@@ -102,6 +102,6 @@ def _meta(entry: str) -> str:
 def _request(manifests: Mapping[str, str], namespace: str, parameters: Sequence[Parameter]) -> str:
     """Without vimConnectionInfo, so that Tacker takes its default VIM. A parameter that must be given is null there."""
     params: dict[str, Any] = {"lcm-kubernetes-def-files": list(manifests), "namespace": namespace}
-    if wanted := {one.name: None for one in parameters if one.default is None}:
+    if wanted := {one.name: None for one in parameters if one.must_be_given}:
         params["parameters"] = wanted
     return json.dumps({"flavourId": vnfd.FLAVOUR, "additionalParams": params}, indent=2) + "\n"

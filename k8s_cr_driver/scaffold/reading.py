@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -54,3 +55,8 @@ def _checked(source: str, raw: Object) -> Object:
     except InvalidPackage as error:
         raise InvalidPackage(f"{source}: {error}") from None
     return raw
+
+
+def rewritten(file: ManifestFile, objects: Sequence[Object]) -> ManifestFile:
+    """The file with other objects; as it is if they are the same."""
+    return file if list(objects) == list(file.objects) else ManifestFile(file.name, yaml_text.dump_all(objects), objects)

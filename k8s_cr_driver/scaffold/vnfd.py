@@ -124,5 +124,5 @@ def _with_parameters(
 
 def _property(one: Parameter) -> dict[str, Any]:
     described = {"description": one.description} if one.description else {}
-    optional = {} if one.default is None else {"required": False, "default": one.default}
-    return {"type": one.type, **described, **optional}
+    default = {} if one.default is None else {"default": one.default}
+    return {"type": one.type, **described, **({} if one.must_be_given else {"required": False}), **default}

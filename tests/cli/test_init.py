@@ -23,7 +23,7 @@ def written(path: Path, *objects: Object) -> Path:
     return path
 
 
-def counted(replicas: int, name: str = "web") -> Object:
+def counted(replicas: int | str, name: str = "web") -> Object:
     made = deployment(name)
     return {**made, "spec": {**made["spec"], "replicas": replicas}}
 
@@ -119,3 +119,36 @@ def test_each_object_with_a_count_is_a_vdu_that_is_found(tool: Tool, tmp_path: P
     marks = {one["metadata"]["name"]: one["metadata"].get("annotations") for one in manifests(tmp_path / "p")}
     assert marks["big"] is None
     assert marks["same"] == {"k8s-cr-driver/vdu": "same-statefulset"}
+
+
+def test_references_in_fields_become_parameters_and_those_of_scripts_stay(tool: Tool, tmp_path: Path) -> None:
+    script = config_map("script", run="echo ${HOME} ${NAME}")
+    source = written(tmp_path / "in.yaml", counted("${COPIES}", "${NAME}-web"), script, config_map("${NAME:=x}-b"))
+    shown = tool.run("init", str(tmp_path / "p"), "--from", str(source)).stdout
+    declared = vnfd(tmp_path / "p")["data_types"]["p.Parameters"]["properties"]
+    assert {name: (one["type"], one.get("required", True)) for name, one in declared.items()} == {
+        "NAME": ("string", True),
+        "COPIES": ("integer", True),
+    }
+    assert manifests(tmp_path / "p")[1]["data"]["run"] == "echo $${HOME} ${NAME}"
+    assert "--param HOME makes it one" in shown
+    request = json.loads((tmp_path / "p/request.json").read_text())
+    assert request["additionalParams"]["parameters"] == {"NAME": None, "COPIES": None}
+
+
+def test_a_reference_in_a_script_can_be_made_a_parameter(tool: Tool, tmp_path: Path) -> None:
+    source = written(tmp_path / "in.yaml", config_map("script", run="echo ${HOME} ${WHO:=me}"))
+    tool.run("init", str(tmp_path / "p"), "--from", str(source), "--param", "WHO")
+    assert manifests(tmp_path / "p")[0]["data"]["run"] == "echo $${HOME} ${WHO:=me}"
+
+
+def test_scripts_alone_make_no_parameters(tool: Tool, tmp_path: Path) -> None:
+    source = written(tmp_path / "in.yaml", config_map("script", run="echo ${HOME}"))
+    tool.run("init", str(tmp_path / "p"), "--from", str(source))
+    assert (tmp_path / "p/Files/kubernetes/in.yaml").read_text() == source.read_text()
+
+
+def test_a_parameter_that_nothing_has(tool: Tool, tmp_path: Path) -> None:
+    source = written(tmp_path / "in.yaml", config_map("a"))
+    shown = tool.run("init", str(tmp_path / "p"), "--from", str(source), "--param", "WHO", code=1).stderr
+    assert "no manifest has ${WHO}" in shown

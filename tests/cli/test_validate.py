@@ -446,3 +446,32 @@ def test_a_crd_that_drops_a_version_in_which_objects_may_be_stored_is_found(tool
     assert [text.partition(". A cluster")[0] for text in problems] == [
         "CustomResourceDefinition.apiextensions.k8s.io crontabs.stable.example.com: version v1 vanishes"
     ] * before
+
+
+@pytest.mark.parametrize(("command", "given"), [("package", True), ("package", False), ("validate", True), ("validate", False)])
+def test_objects_are_checked_in_the_namespace_of_the_request(tool: Tool, tmp_path: Path, command: str, given: bool) -> None:
+    waits = deployment()
+    waits["metadata"]["annotations"] = {"config.kubernetes.io/depends-on": "/namespaces/blue/ConfigMap/a"}
+    folder = write_package(tmp_path / "p", [obj("v1", "ConfigMap", "a"), waits])
+    more = ["-o", str(tmp_path / "p.csar")] if command == "package" else []
+    assert "is not in the package" in tool.run(command, str(folder), *more, code=1).stdout
+    if given:
+        more += ["--namespace", "blue"]
+    else:
+        (folder / "request.json").write_text('{"additionalParams": {"namespace": "blue"}}')
+    tool.run(command, str(folder), *more)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"additionalParams": 1}', "[" * 9999, '{"additionalParams": {"namespace": ""}}'])
+def test_a_request_that_names_no_namespace(tool: Tool, tmp_path: Path, text: str) -> None:
+    folder = write_package(tmp_path / "p", [config_map("a")])
+    (folder / "request.json").write_text(text)
+    assert tool.json("validate", str(folder)) == RIGHT
+
+
+def test_a_package_is_made_with_values(tool: Tool, tmp_path: Path) -> None:
+    parameters = {"SIZE": {"type": "string"}}
+    folder = write_package(tmp_path / "p", [crontab_crd(), crontab("${SIZE}")], parameters=parameters)
+    assert "Parameters without a default" in tool.run("package", str(folder), "-o", str(tmp_path / "p.csar")).stdout
+    shown = tool.run("package", str(folder), "-o", str(tmp_path / "p.csar"), "--param", "SIZE=a").stdout
+    assert "Parameters" not in shown

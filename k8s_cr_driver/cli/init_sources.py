@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `init` makes a package of, by where it comes from."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from k8s_cr_driver.cli import chart, rendering
+from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.package.documents import DocumentError, documents
+from k8s_cr_driver.scaffold import parameters, reading, volatile
+from k8s_cr_driver.scaffold.model import Choice, ManifestFile, Parameter, Product
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the command line wants: `parameters` are pairs of a name and the path of a chart's value, "" for none."""
+
+    source: str
+    namespace: str
+    release: str
+    parameters: Sequence[tuple[str, str]] = ()
+    values: Sequence[str] = ()
+    sets: Sequence[str] = ()
+    version: str | None = None
+    kube_version: str | None = None
+    api_versions: Sequence[str] = ()
+
+    def chart_options(self) -> list[str]:
+        pairs = [("--values", one) for one in self.values] + [("--set", one) for one in self.sets]
+        pairs += [("--api-versions", one) for one in self.api_versions]
+        pairs += [("--kube-version", self.kube_version)] if self.kube_version else []
+        return [word for pair in pairs for word in pair]
+
+
+@dataclass(frozen=True)
+class Gathered:
+    files: Sequence[ManifestFile]
+    product: Product
+    parameters: Sequence[Parameter] = ()
+    choices: Sequence[Choice] = field(default=())
+
+
+def gather(wish: Wish) -> Gathered:
+    """The manifests of the source. Raises UsageError for one that is not there, InvalidPackage for what is wrong in it."""
+    if chart.is_chart(wish.source):
+        with chart.opened(wish.source, wish.version) as path:
+            return _of_chart(chart.Chart(path, wish.release, wish.namespace, wish.chart_options()), wish)
+    if wish.chart_options() or wish.version:
+        raise click.UsageError(f"--from {wish.source}: is no chart, and only charts have values and versions")
+    if with_path := next((name for name, path in wish.parameters if path), ""):
+        raise click.UsageError(
+            f"--param {with_path}=...: only charts have values; write --param {with_path} for ${{{with_path}}}"
+        )
+    files, choices = _plain(wish)
+    if not files:
+        raise InvalidPackage(f"--from {wish.source}: has no Kubernetes objects")
+    objects = [obj for file in files for obj in file.objects]
+    declared, of_references = parameters.found_in(objects, [name for name, _ in wish.parameters])
+    return Gathered(_escaped(files, declared), Product(wish.release), declared, [*choices, *of_references])
+
+
+def _plain(wish: Wish) -> tuple[list[ManifestFile], list[Choice]]:
+    path, target = Path(wish.source), f"{wish.release}.yaml"
+    if wish.source == "-":
+        return rendering.standard_input(target), []
+    if not path.exists():
+        raise click.UsageError(f"--from {wish.source}: there is no such file or folder, and it is no name of a chart")
+    if rendering.is_kustomization(path):
+        return rendering.kustomized(path, target), []
+    if path.name in rendering.KUSTOMIZATIONS:
+        return rendering.kustomized(path.parent, target), []
+    return rendering.files(path)
+
+
+def _of_chart(one: chart.Chart, wish: Wish) -> Gathered:
+    name = f"{wish.release}.yaml"
+    first, second = one.rendered(name), one.rendered(name)
+    if not first:
+        raise InvalidPackage(f"--from {wish.source}: the chart renders no objects with these values; give others with --set")
+    before, after = ([obj for file in files for obj in file.objects] for files in (first, second))
+    choices = [*volatile.differences(before, after), *volatile.of_templates(one.templates())]
+    product = one.product(wish.release)
+    if not wish.parameters:
+        return Gathered(first, product, (), choices)
+    values = _values(one.values(), wish.values, wish.sets)
+    declared = [parameters.of_value(name, path, values) for name, path in wish.parameters if path]
+    if bare := next((name for name, path in wish.parameters if not path), ""):
+        raise click.UsageError(f"--param {bare}: of a chart name the value, too: --param {bare}=PATH")
+    try:
+        files = _with_references(one, wish, declared, name)
+    except InvalidPackage:
+        for of in declared if len(declared) > 1 else ():  # which of them it is
+            _with_references(one, wish, [of], name)
+        raise
+    choices += [Choice(of.description, f"parameter {of.name}", f"--param; a {of.type}, as in the values") for of in declared]
+    return Gathered(files, product, declared, choices)
+
+
+def _with_references(one: chart.Chart, wish: Wish, declared: Sequence[Parameter], name: str) -> list[ManifestFile]:
+    """The manifests with references in place of values, once it is certain that the chart does no more with these."""
+    paths = dict(wish.parameters)
+    options = [word for of in declared for word in parameters.as_set(paths[of.name], f"${{{of.name}}}")]
+    try:
+        files = _escaped(one.rendered(name, *options), declared)
+    except InvalidPackage as error:
+        about = parameters.blamed(declared)
+        raise InvalidPackage(f"{about}: the chart does not take a text there; give the value with --set: {error}") from None
+    renderings = []
+    for values in ({of.name: of.default for of in declared}, {of.name: parameters.other(of) for of in declared}):
+        given = [word for of in declared for word in parameters.as_set(paths[of.name], values[of.name])]
+        renderings.append((values, [obj for file in one.rendered(name, *given) for obj in file.objects]))
+    parameters.check_harmless([obj for file in files for obj in file.objects], declared, renderings)
+    return files
+
+
+def _escaped(files: Sequence[ManifestFile], declared: Sequence[Parameter]) -> list[ManifestFile]:
+    """Files of a package with these parameters; without any, `${` has no meaning in it."""
+    names = [one.name for one in declared]
+    return (
+        [reading.rewritten(file, [parameters.escaped(obj, names) for obj in file.objects]) for file in files]
+        if names
+        else [*files]
+    )
+
+
+def _values(own: Mapping[str, Any], files: Sequence[str], sets: Sequence[str]) -> dict[str, Any]:
+    """The values of a chart with those of files and of --set; of the latter those that name a path of keys."""
+    found = copy.deepcopy(dict(own))
+    for file in files:
+        try:
+            parts = [value for _, value in documents(Path(file).read_text())]
+        except (OSError, UnicodeDecodeError, DocumentError):
+            continue  # helm reads URLs, too, and has read it
+        for part in parts:
+            _merge(found, part if isinstance(part, dict) else {})
+    for one in (pair for text in sets for pair in re.split(r"(?<!\\),", text)):
+        path, _, value = one.partition("=")
+        nested: Any = _typed(value)
+        for key in reversed(path.split(".")):
+            nested = {key: nested}
+        _merge(found, nested)
+    return found
+
+
+def _typed(text: str) -> Any:
+    """As helm takes it: an integer, a boolean, null, else text."""
+    return json.loads(text) if re.fullmatch(r"true|false|null|0|-?[1-9][0-9]{0,17}", text) else text.replace("\\,", ",")
+
+
+def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
+    for key, value in more.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            _merge(into[key], value)
+        else:
+            into[key] = copy.deepcopy(value)

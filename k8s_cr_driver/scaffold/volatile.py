@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What a chart renders in another way each time, or on another cluster: random values, certificates, `lookup`, `.Capabilities`.
+
+The package has what one rendering without a cluster was, for all its instances.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
+from k8s_cr_driver.scaffold.model import Choice
+
+_SECRET = GroupKind("", "Secret")
+_SHOWN = 3
+"""Fields of an object that are named."""
+_LOOKUP = re.compile(r"\blookup +[\"(.$]")
+_CAPABILITIES = re.compile(r"\.Capabilities\.(APIVersions|KubeVersion)")
+_ASKED = {
+    "lookup": "rendered as if the cluster had nothing; give the value with --set",
+    ".Capabilities.APIVersions": "rendered for what helm takes for served; --api-versions adds to that",
+    ".Capabilities.KubeVersion": "rendered for helm's own version of Kubernetes; --kube-version names another one",
+}
+
+
+def differences(first: Sequence[Object], second: Sequence[Object]) -> list[Choice]:
+    """A choice for each object that two renderings have with other values; no value is shown."""
+    before, after = ({key_of(obj): obj for obj in several} for several in (first, second))
+    found = []
+    for key, obj in before.items():
+        if key not in after:
+            found.append(Choice(str(key), "its name is random", f"a second rendering has another one; {_remedy('value')}"))
+        elif fields := list(changed_fields(obj, after[key])):
+            is_secret = kind_of(obj) == _SECRET
+            what = f"{_few(fields)}: as it was rendered, the same in every instance"
+            found.append(
+                Choice(str(key), what, f"a second rendering has other values; {_remedy('Secret' if is_secret else 'value')}")
+            )
+    return found
+
+
+def of_templates(templates: Iterable[tuple[str, str]]) -> list[Choice]:
+    """What the templates ask the cluster, which a rendering for a package does not have: a choice for each question."""
+    asking: dict[str, dict[str, None]] = {}
+    for name, content in templates:
+        if _LOOKUP.search(content):
+            asking.setdefault("lookup", {})[name] = None
+        for what in _CAPABILITIES.findall(content):
+            asking.setdefault(f".Capabilities.{what}", {})[name] = None
+    return [Choice(what, _ASKED[what], f"asked by {_few(list(names))}") for what, names in asking.items()]
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _remedy(what: str) -> str:
+    if what == "Secret":
+        return "give the chart a Secret that is there before (such as existingSecret), or make the value a parameter (--param)"
+    return "set it with --set, or make it a parameter (--param)"
+
+
+def changed_fields(first: Any, second: Any, path: str = "") -> Iterator[str]:
+    """The fields that differ; of lists of other lengths the list."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        for name in dict.fromkeys([*first, *second]):
+            yield from changed_fields(first.get(name), second.get(name), f"{path}.{name}" if path else str(name))
+    elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        for index, (one, other) in enumerate(zip(first, second, strict=True)):
+            yield from changed_fields(one, other, f"{path}[{index}]")
+    elif first != second:
+        yield path

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`k8s-cr init` of a chart: what helm renders, its values as parameters, and what a second rendering changes."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.cli import helm
+from tests.cli.onboarding import onboard
+from tests.cli.test_init import manifests, vnfd
+from tests.cli.tool import Tool
+from tests.instance import crontab_crd
+
+CHART = {
+    "Chart.yaml": "name: web\nversion: 1.2.3\nappVersion: '4.5'\ndescription: A server\nmaintainers: [{name: Ann}]\n",
+    "values.yaml": "image: {tag: '4.5'}\nreplicas: 2\nname: web\nlimits: {cpu: 1}\nrequest: 1\ndebug: false\n",
+    "templates/web.yaml": """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: "{{ .Release.Namespace }}"}
+spec:
+  replicas: {{ .Values.replicas }}
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+        - name: web
+          image: "example.org/web:{{ .Values.image.tag }}"
+          command: [sh, -c, 'echo ${HOME} $${X}']
+          tty: {{ .Values.debug }}
+          resources:
+            limits:
+              cpu: {{ .Values.limits.cpu times2 }}
+            requests: {cpu: {{ .Values.request }}}
+""",
+    "templates/hook.yaml": """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, annotations: {helm.sh/hook: "pre-install,pre-upgrade"}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}
+""",
+}
+RANDOM = "apiVersion: v1\nkind: Secret\nmetadata: {name: password}\nstringData: {password: '{{ random }}'}\n"
+
+
+@pytest.fixture
+def chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "chart"
+    for name, text in CHART.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    archive = tmp_path / "web.tgz"
+    with tarfile.open(archive, "w:gz") as file:
+        file.add(root, "web")
+    helm.install(tmp_path / "bin", monkeypatch, archive)
+    return root
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "web"
+
+
+def test_a_chart_becomes_a_package_that_tacker_accepts(tool: Tool, chart: Path, folder: Path, tmp_path: Path) -> None:
+    (chart / "crds").mkdir()
+    (chart / "crds/crontab.yaml").write_text(str(crontab_crd()))
+    tool.run("init", str(folder), "--from", str(chart), "--namespace", "blue", "--set", "replicas=3")
+    tool.run("package", str(folder), "-o", str(tmp_path / "web.csar"))
+    vnf, flavours, _ = onboard(tmp_path / "web.csar", tmp_path)
+    assert (vnf["descriptor_version"], vnf["software_version"], vnf["provider"]) == ("1.2.3", "4.5", "Ann")
+    assert flavours[0]["instantiation_levels"]["levels"]["default"]["scale_info"]["web"] == {"scale_level": 2}
+    assert [one["kind"] for one in manifests(folder)] == ["CustomResourceDefinition", "Job", "Deployment", "Namespace"]
+    waits = manifests(folder)[2]["metadata"]["annotations"]["config.kubernetes.io/depends-on"]
+    assert waits == "batch/namespaces/blue/Job/migrate"
+
+
+@pytest.mark.parametrize("source", ["web.tgz", "oci://example.org/charts/web", "repository/web"])
+def test_an_archive_and_a_chart_elsewhere(
+    tool: Tool, chart: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    monkeypatch.chdir(chart.parent)
+    tool.run("init", str(folder), "--from", source)
+    assert {one["metadata"]["name"] for one in manifests(folder)} == {"web", "migrate"}
+
+
+def test_a_chart_that_is_not_there(tool: Tool, chart: Path, folder: Path) -> None:
+    assert "helm pull: Error: not found" in tool.run("init", str(folder), "--from", "repository/missing", code=1).stderr
+
+
+def test_values_become_parameters(tool: Tool, chart: Path, folder: Path) -> None:
+    given = ["--param", "TAG=image.tag", "--param", "REPLICAS=replicas", "--param", "DEBUG=debug"]
+    tool.run("init", str(folder), "--from", str(chart), *given)
+    declared = vnfd(folder)["data_types"]["web.Parameters"]["properties"]
+    assert {name: (one["type"], one["default"]) for name, one in declared.items()} == {
+        "TAG": ("string", "4.5"),
+        "REPLICAS": ("integer", 2),
+        "DEBUG": ("boolean", False),
+    }
+    [made] = (one for one in manifests(folder) if one["kind"] == "Deployment")
+    [container] = made["spec"]["template"]["spec"]["containers"]
+    assert (made["spec"]["replicas"], container["image"]) == ("${REPLICAS}", "example.org/web:${TAG}")
+    assert (container["command"][2], container["tty"]) == ("echo $${HOME} $$${X}", "${DEBUG}")
+    policies = [next(iter(one)) for one in vnfd(folder)["topology_template"]["policies"]]
+    assert "web_level" not in policies
+    assert tool.json("validate", str(folder))["problems"] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("CPU=limits.cpu", "spec.template.spec.containers[0].resources.limits.cpu: the chart computes it from limits.cpu"),
+        ("CPU=request", "request of the chart (--param CPU): the chart does not take a text there"),
+        ("TAG=image.tga", "the chart's values have no tga; did you mean tag?"),
+        ("X=limits", "is a mapping in the chart's values"),
+    ],
+)
+def test_a_value_that_cannot_be_a_parameter(tool: Tool, chart: Path, folder: Path, given: str, expected: str) -> None:
+    more = ["--param", "TAG=image.tag"] if not given.startswith("TAG") else []
+    assert expected in tool.run("init", str(folder), "--from", str(chart), "--param", given, *more, code=1).stderr
+    assert not folder.exists()
+
+
+def test_a_value_that_names_an_object_may_be_a_parameter_but_not_one_that_decides(
+    tool: Tool, chart: Path, folder: Path
+) -> None:
+    (chart / "templates/name.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Values.name }}'}\n")
+    tool.run("init", str(folder), "--from", str(chart), "--param", "NAME=name")
+    assert "${NAME}" in {one["metadata"]["name"] for one in manifests(folder)}
+
+
+def test_the_default_of_a_parameter_is_the_value_that_was_given(tool: Tool, chart: Path, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "values.yaml").write_text("image: {tag: '7'}\n")
+    given = [
+        "--values",
+        str(tmp_path / "values.yaml"),
+        "--set",
+        "replicas=5",
+        "--param",
+        "T=image.tag",
+        "--param",
+        "N=replicas",
+    ]
+    tool.run("init", str(folder), "--from", str(chart), *given)
+    declared = vnfd(folder)["data_types"]["web.Parameters"]["properties"]
+    assert [declared[name]["default"] for name in ("T", "N")] == ["7", 5]
+
+
+def test_what_a_second_rendering_changes_is_named_without_its_value(tool: Tool, chart: Path, folder: Path) -> None:
+    (chart / "templates/secret.yaml").write_text(RANDOM)
+    shown = tool.run("init", str(folder), "--from", str(chart)).stdout
+    [line] = (line for line in shown.splitlines() if line.startswith("Secret password"))
+    [secret] = (one for one in manifests(folder) if one["kind"] == "Secret")
+    assert "stringData.password: as it was rendered" in line
+    assert "existingSecret" in line
+    assert secret["stringData"]["password"] not in shown
+
+
+def test_what_a_chart_asks_the_cluster_is_named(tool: Tool, chart: Path, folder: Path) -> None:
+    text = '# {{- lookup "v1" "Secret" "a" "b" }} {{- .Capabilities.APIVersions.Has "a/v1" }}\n'.replace("{{-", "{{").replace(
+        "{{ ", "{"
+    )
+    (chart / "templates/asks.yaml").write_text(text + "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    shown = tool.run("init", str(folder), "--from", str(chart)).stdout
+    assert [line.split("  ")[0] for line in shown.splitlines() if "asked by templates/asks.yaml" in line] == [
+        "lookup",
+        ".Capabilities.APIVersions",
+    ]
+
+
+def test_without_helm_the_remedy_is_named(
+    tool: Tool, chart: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "none"))
+    shown = tool.run("init", str(folder), "--from", str(chart), code=2).stderr
+    assert "helm is not installed; install Helm 3, or give what it renders" in shown
+
+
+def test_options_of_charts_are_for_charts(tool: Tool, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(CHART["templates/hook.yaml"])
+    for option in (["--set", "a=b"], ["--version", "1"], ["--param", "A=b"]):
+        assert "only charts have" in tool.run("init", str(folder), "--from", str(tmp_path / "a.yaml"), *option, code=2).stderr
