@@ -20,7 +20,7 @@ unit=$1 fstab=$2 volumes=$3 files=$4; shift 4
 echo "loaded=$(systemctl show --property=LoadState --value "$unit.service")"
 echo "active=$(systemctl is-active "$unit.service" || true)"
 while [ "$volumes" -gt 0 ]; do
-  id=$1 folder=$2 device= number= status=0; shift 2; volumes=$((volumes - 1))
+  id=$1 folder=$2 device= number= mounted= status=0; shift 2; volumes=$((volumes - 1))
   for path in "/dev/disk/by-id/virtio-$(printf %.20s "$id")" "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_$id"; do
     if [ -e "$path" ]; then device=$path; break; fi
   done
@@ -29,7 +29,8 @@ while [ "$volumes" -gt 0 ]; do
     found=$(blkid -p -o export "$device") || status=$?
     printf '%s\\n' "$found" | sed -n "s/^\\(TYPE\\|UUID\\|USAGE\\|PTTYPE\\)=/probe=$id \\1 /p"
   fi
-  echo "volume=$id $status ${device:--} ${number:--} $(mountpoint -d "$folder" 2>/dev/null || true)"
+  if mountpoint -q "$folder"; then mounted=$(mountpoint -d "$folder"); fi
+  echo "volume=$id $status ${device:--} ${number:--} $mounted"
 done
 while [ "$files" -gt 0 ]; do
   if [ -f "$1" ]; then echo "file=$(sha256sum "$1")"; fi

@@ -41,7 +41,10 @@ cat "$device"
     "mountpoint": """\
 if [ "$1" = -x ]; then echo "252:$(basename "$2" | cksum | cut -d" " -f1)"; exit 0; fi
 file=$ROOT/mounts/$(echo "${2#"$ROOT"}" | tr / _)
-[ -e "$file" ] || exit 1
+if [ ! -e "$file" ]; then
+  if [ "$1" = -d ] && [ -d "$2" ]; then echo "$2 is not a mountpoint"; fi
+  exit 1
+fi
 if [ "$1" = -d ]; then cat "$file"; fi
 """,
     "mount": """\

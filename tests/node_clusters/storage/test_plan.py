@@ -73,6 +73,12 @@ def test_a_new_server_with_an_empty_volume_gets_everything_in_turn() -> None:
     assert isinstance(serve, plan.Serve) and serve.directories == ("/volume/a", "/volume/b") and serve.start
 
 
+def test_the_nfs_server_is_installed_once_whatever_the_number_of_volumes() -> None:
+    disks = {ID: disk(EMPTY), OTHER: disk(EMPTY)}
+    phases = plan.serve(wanted(KERNEL, VOLUME, Volume(OTHER, "more", "/more")), Server(disks=disks))
+    assert [len(phase.steps) for phase in phases] == [1, 2, 1, 1]
+
+
 @pytest.mark.parametrize("nfs_server", [KERNEL, GANESHA])
 def test_a_second_run_changes_nothing(nfs_server: str) -> None:
     exported = frozenset[tuple[str, str]]() if nfs_server == GANESHA else settled().exported

@@ -129,6 +129,13 @@ def test_a_volume_with_data_is_mounted_as_it_is(bed: Bed) -> None:
     assert "UUID=of-before /volume xfs " in bed.storage.file("etc/fstab")
 
 
+def test_a_folder_that_is_there_without_its_volume_is_no_other_file_system(bed: Bed) -> None:
+    """As after a reboot without the volume: mountpoint(1) says so on standard output."""
+    (bed.storage.root / "volume").mkdir()
+    bed.ensure()
+    assert bed.storage.log.count("mount /volume") == 1
+
+
 def test_a_server_that_replaces_another_serves_the_data_that_were_kept(bed: Bed, tmp_path: Path) -> None:
     bed.ensure()
     with machines.serving(tmp_path / "new", "10.10.0.9") as new:
