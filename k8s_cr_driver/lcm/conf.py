@@ -31,7 +31,7 @@ _FILES = "K8S_CR_CONDUCTOR_CONFIG"
 """The variable of the environment in which scripts that Tacker runs find the conductor's files of options."""
 OF_SCRIPTS = (
     *("allowed_endpoints", "allow_http_endpoints", "allowed_receivers", "allowed_ssh_hosts", "verify_tls_without_ca"),
-    "max_wait_timeout",
+    *("max_wait_timeout", "ssh_known_hosts"),
 )
 """The options that hold for those scripts. Others may refer to options that only Tacker knows."""
 
@@ -147,6 +147,12 @@ OPTIONS = [
         default=[],
         help="Hosts to which the management drivers of clusters on servers connect by SSH, in the form of allowed_endpoints. "
         "By default global addresses only: the addresses of servers are what a cloud says, which may be a tenant's own.",
+    ),
+    cfg.StrOpt(
+        "ssh_known_hosts",
+        default="",
+        help="Path of a file of known hosts, as OpenSSH has it, of Ansible servers and load balancers that management drivers "
+        "use, and whose host keys a request does not give.",
     ),
     cfg.BoolOpt(
         "allow_http_endpoints",

@@ -22,7 +22,7 @@ from k8s_cr_driver.logs import logger
 from k8s_cr_driver.node_clusters import inventory, parameters, run, vim
 from k8s_cr_driver.node_clusters.inventory import Node, Role
 from k8s_cr_driver.node_clusters.kubeadm import configuration
-from k8s_cr_driver.node_clusters.parameters import PARAMETER
+from k8s_cr_driver.node_clusters.parameters import PARAMETER, Parameters
 from k8s_cr_driver.node_clusters.storage import inventory as storage_inventory
 from k8s_cr_driver.node_clusters.storage import persistent_volumes as storage_volumes
 from k8s_cr_driver.node_clusters.storage import run as storage_run
@@ -50,22 +50,22 @@ SCRIPT_LIMIT = 1024 * 1024
 
 def ha_masters(call: hook.Call) -> None:
     """The entry point of the management driver `ha_masters`. Raises DriverError."""
-    _Operation(call).act()
+    Operation(call).act()
 
 
 def persistent_volumes(call: hook.Call) -> None:
     """The entry point of `persistent_volumes`, whose cluster may have a single master. Raises DriverError."""
-    _Operation(call, masters=1).act()
+    Operation(call, masters=1).act()
 
 
-class _Operation:
-    """One operation that Tacker runs."""
+class Operation:
+    """One operation that Tacker runs on a cluster that kubeadm makes."""
 
     def __init__(self, call: hook.Call, masters: int = inventory.MASTERS) -> None:
         self.call, self.least_masters = call, masters
         self.stored: Object = {**mapping(call.instance, "metadata", KEY), **mapping(call.error_data, KEY)}
         kept, given = mapping(self.stored, "parameters"), call.additional_params.get(PARAMETER, {})
-        self.parameters = parameters.read(given, kept, call.instance["id"])
+        self.parameters = self._read(given, kept)
         self.stored["parameters"] = parameters.merged(given, kept)
         if call.operation == "instantiate_end":
             self.stored["user_data"] = {key: call.additional_params[key] for key in USER_DATA if key in call.additional_params}
@@ -75,6 +75,10 @@ class _Operation:
         asked = Options().updated({WAIT_TIMEOUT: call.additional_params.get(WAIT_TIMEOUT)}).wait_timeout
         self.seconds: float = min(asked or most, most)
         self.until = time.monotonic() + self.seconds
+
+    def _read(self, given: Any, kept: Mapping[str, Any]) -> Parameters:
+        """The parameters of this way to make a cluster. Raises InvalidRequest with all mistakes."""
+        return parameters.read(given, kept, self.call.instance["id"])
 
     def act(self) -> None:
         """Each operation of the Vnflcm interface; those that change no cluster do nothing.
@@ -95,7 +99,7 @@ class _Operation:
                 self._check_user_data()
                 self._leave()
             case "terminate_start" | "terminate_end" | "instantiate_rollback_start" | "instantiate_rollback_end":
-                self._remove_vim()
+                self._remove()
 
     def _ensure(self) -> None:
         if self.call.operation == "scale_end" and inventory.leaving(self.call.grant_request):
@@ -143,6 +147,10 @@ class _Operation:
             if servers:
                 one.leave(servers)
 
+    def _remove(self) -> None:
+        """The cluster goes with its servers."""
+        self._remove_vim()
+
     def _remove_vim(self) -> None:
         """Also from Tacker's VIMs, while the OpenStack VIM is there, which names the project."""
         name, registry = self.parameters.vim_name, self._registry if vim.of_openstack(self.call.instance) else None
@@ -165,8 +173,11 @@ class _Operation:
             raise InvalidRequest(f"{named}; ask for its clouds_file") from None
 
     def _hosts(self) -> Hosts:
+        return self._opened_by(self._key)
+
+    def _opened_by(self, key: tuple[str, EndpointRules] | None) -> Hosts:
         """An operator's key opens the servers that the operator lists for it, and no others."""
-        rules = self._key[1] if self._key else conf.ssh_rules(self.call.options)
+        rules = key[1] if key else conf.ssh_rules(self.call.options)
 
         def judge(address: str) -> None:
             rules(address, [address])
@@ -175,11 +186,14 @@ class _Operation:
 
     @functools.cached_property
     def _key(self) -> tuple[str, EndpointRules] | None:
+        return self._key_of(self.parameters.ssh_key)
+
+    def _key_of(self, name: str) -> tuple[str, EndpointRules] | None:
         """The operator's key, if one is chosen, and where it may be used."""
-        if not self.parameters.ssh_key:
+        if not name:
             return None
         keystone = text(mapping(self._vim, "interfaceInfo"), "endpoint")
-        return conf.ssh_key(self.call.options, self.parameters.ssh_key, keystone, self._cloud.project)
+        return conf.ssh_key(self.call.options, name, keystone, self._cloud.project)
 
     def _run(self, hosts: Hosts) -> run.Run:
         cloud = self._cloud

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -36,10 +37,12 @@ for unit in "$init" "$join"; do
 done
 for unit in haproxy keepalived; do echo "unit=$unit $(state "$unit")"; done
 """
-_CLUSTER = etcd.CALL + """\
+_NODES = """\
 export KUBECONFIG=$1 address=$2; shift 2
 nodes=$(kubectl --request-timeout=20s --server="https://$address:6443" get nodes --output=json)
 printf '%s\\n' "$nodes" | tr -d '\\n'; echo
+"""
+_CLUSTER = etcd.CALL + _NODES + """\
 members 20 list '{}'; echo
 for address in "$@"; do
   case $(etcd 3 "https://$address:2379/health" 2>/dev/null) in *'"health":"true"'*) echo "$address" ;; esac
@@ -127,12 +130,21 @@ def of_cluster(by: Node, masters: Iterable[Node]) -> Command:
 def read_cluster(output: str) -> Cluster:
     """Of what `of_cluster` prints. ValueError for anything else."""
     nodes, members, *healthy = output.splitlines()
-    listed = entries(decoded(nodes.encode()), "items")
-    names = {text(one, "metadata", "name"): one for one in listed}
+    found = tuple(_member(one, healthy) for one in entries(json.loads(members), "members"))
+    return dataclasses.replace(read_nodes(nodes), members=found)
+
+
+def of_nodes(by: Node) -> Command:
+    """Asks the API server of the master `by` alone: not each way to make a cluster has etcd at the same place."""
+    return script("the look at the cluster", _NODES, KUBECONFIG, by.address, within=60)
+
+
+def read_nodes(output: str) -> Cluster:
+    """Of what `of_nodes` prints. ValueError for anything else."""
+    names = {text(one, "metadata", "name"): one for one in entries(decoded(output.encode()), "items")}
     return Cluster(
         {name: _is_ready(one) for name, one in names.items()},
         frozenset(name for name, one in names.items() if _CONTROL_PLANE in mapping(one, "metadata", "labels")),
-        tuple(_member(one, healthy) for one in entries(json.loads(members), "members")),
     )
 
 

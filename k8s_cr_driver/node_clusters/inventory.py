@@ -30,6 +30,7 @@ class Role(enum.Enum):
     MASTER = "master"
     WORKER = "worker"
     STORAGE = "storage_server"
+    BALANCER = "load_balancer"
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,7 @@ def read(instance: Mapping[str, Any], parameters: Parameters, stack: Stack, leas
 
     Raises InvalidPackage if there are too few masters, or an even number, or if one of them may not have the virtual IP.
     """
-    masters, workers = (
-        [_node(vnfc, role, group, stack) for vnfc in _vnfcs(instance, group)]
-        for role, group in ((Role.MASTER, parameters.masters), (Role.WORKER, parameters.workers))
-    )
+    masters, workers = nodes(instance, parameters, stack)
     if len(masters) < least or len(masters) % 2 == 0:
         why = f", and at least {least}, to survive the loss of one" if least > 1 else ""
         raise InvalidPackage(
@@ -115,6 +113,15 @@ def read(instance: Mapping[str, Any], parameters: Parameters, stack: Stack, leas
         return replace(found, endpoint=replace(found.endpoint, port=API_SERVER_PORT))
     _check_pairs(instance, parameters.masters, stack, vip.address)
     return found
+
+
+def nodes(instance: Mapping[str, Any], parameters: Parameters, stack: Stack) -> tuple[list[Node], list[Node]]:
+    """The masters and the workers."""
+    masters, workers = (
+        [_node(vnfc, role, group, stack) for vnfc in _vnfcs(instance, group)]
+        for role, group in ((Role.MASTER, parameters.masters), (Role.WORKER, parameters.workers))
+    )
+    return masters, workers
 
 
 def _vnfcs(instance: Mapping[str, Any], group: Group) -> list[Mapping[str, Any]]:

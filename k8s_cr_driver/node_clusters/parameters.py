@@ -8,7 +8,8 @@ instance without secrets; a later request repeats its passwords, or the instance
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,8 +23,11 @@ from k8s_cr_driver.ssh import host_keys
 PARAMETER = "k8s_cluster_installation_param"
 API_PORT, API_SERVER_PORT = 16443, 6443
 """Where HAProxy listens on a master, and where its API server does."""
-NOT_KEPT = ("password", "force")
+NOT_KEPT = ("password", "ssh_password", "force")
 """What a later request repeats, or does without."""
+PROXY = "proxy"
+_CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
+"""In the URL of a proxy."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +81,28 @@ class Parameters:
     storage: storage.Storage
 
 
-def read(given: Any, kept: Mapping[str, Any], instance: str) -> Parameters:
+@dataclass(frozen=True)
+class Way:
+    """What one way to make a cluster asks for, beside what all ask for."""
+
+    required: tuple[str, ...] = ("cluster_cp_name",)
+    """Of `master_node`."""
+    sections: tuple[str, ...] = ()
+    problems: Callable[[Mapping[str, Any]], Iterator[str]] = lambda _: iter(())
+    """What is wrong with these sections."""
+    api_port: int = API_PORT
+    """Where its load balancer listens."""
+
+
+KUBEADM = Way()
+
+
+def read(given: Any, kept: Mapping[str, Any], instance: str, way: Way = KUBEADM) -> Parameters:
     """The parameters of a request, over those kept of earlier ones. Raises InvalidRequest with all mistakes."""
     if not isinstance(given, Mapping):
         raise InvalidRequest(f"additionalParams.{PARAMETER}: must be a mapping, not {type_name(given)}")
-    merged = _merged(kept, given)
-    if found := list(_problems(merged)):
+    merged = over(kept, given)
+    if found := list(_problems(merged, way)):
         raise InvalidRequest(lines(f"additionalParams.{PARAMETER}{problem}" for problem in found))
     masters = mapping(merged, "master_node")
     return Parameters(
@@ -100,23 +120,27 @@ def read(given: Any, kept: Mapping[str, Any], instance: str) -> Parameters:
         pod_cidr=_network(masters.get("pod_cidr", "192.168.0.0/16")),
         cluster_cidr=_network(masters.get("cluster_cidr", "10.96.0.0/12")),
         manifests=tuple(merged.get("manifests", ())),
-        api_port=merged.get("api_port", API_PORT),
+        api_port=merged.get("api_port", way.api_port),
         drain_timeout=merged.get("drain_timeout", 300),
-        proxy={key: value for key, value in mapping(merged, "proxy").items() if value},
+        proxy={key: value for key, value in mapping(merged, PROXY).items() if value},
         storage=storage.read(merged),
     )
 
 
 def without_secrets(merged: Mapping[str, Any]) -> dict[str, Any]:
     """What may be kept in the instance."""
-    return {
+    kept = {
         key: without_secrets(value) if isinstance(value, Mapping) else value
         for key, value in merged.items()
         if key not in NOT_KEPT
     }
+    if isinstance(proxy := kept.get(PROXY), Mapping):
+        kept[PROXY] = {key: _CREDENTIALS.sub("", value) if isinstance(value, str) else value for key, value in proxy.items()}
+    return kept
 
 
-def _merged(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def over(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a request over those kept of earlier ones: it may repeat a part of a section."""
     merged = dict(kept)
     for key, value in given.items():
         both = isinstance(value, Mapping) and isinstance(kept.get(key), Mapping)
@@ -126,7 +150,7 @@ def _merged(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 def merged(given: Any, kept: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters as they are kept for later requests."""
-    return without_secrets(_merged(kept, given if isinstance(given, Mapping) else {}))
+    return without_secrets(over(kept, given if isinstance(given, Mapping) else {}))
 
 
 def _group(given: Mapping[str, Any]) -> Group:
@@ -176,14 +200,15 @@ _TABLES: Mapping[str, Mapping[str, Any]] = {
         "cluster_fip_name": checks.is_name,
     },
     "worker_node": _GROUP,
-    "proxy": _PROXY,
+    PROXY: _PROXY,
 }
-_REQUIRED = {"master_node": ("ssh_cp_name", "username", "cluster_cp_name"), "worker_node": ("ssh_cp_name", "username")}
+_REQUIRED = ("ssh_cp_name", "username")
 
 
-def _problems(merged: Mapping[str, Any]) -> Iterator[str]:
+def _problems(merged: Mapping[str, Any], way: Way) -> Iterator[str]:
     """Each begins with the path below the parameter."""
-    sections = {name for name in (*_TABLES, *storage.SECTIONS) if name}
+    required = {"master_node": (*_REQUIRED, *way.required), "worker_node": _REQUIRED}
+    sections = {name for name in (*_TABLES, *storage.SECTIONS, *way.sections) if name}
     for key in sorted(merged.keys() - _TABLES[""].keys() - sections):
         hint = similar(str(key), [*_TABLES[""], *sections])
         yield f".{key}: is not a parameter" + (f"; is it {hint}?" if hint else "")
@@ -193,7 +218,8 @@ def _problems(merged: Mapping[str, Any]) -> Iterator[str]:
             yield f".{section}: must be a mapping, not {type_name(given)}"
             continue
         where = f".{section}" if section else ""
-        yield from checks.fields(where, table, given, _REQUIRED.get(section, ()), may_have_others=not section)
-        if section in _REQUIRED and not given.get("vdu_id") and not given.get("aspect_id"):
+        yield from checks.fields(where, table, given, required.get(section, ()), may_have_others=not section)
+        if section in required and not given.get("vdu_id") and not given.get("aspect_id"):
             yield f"{where}.vdu_id: is missing; it is the VDU of these servers"
     yield from storage.problems(merged)
+    yield from way.problems(merged)

@@ -31,7 +31,7 @@ TRIES = 10
 
 _CERTIFICATE_KEY = re.compile(r"\b[0-9a-f]{64}\b")
 _JOIN = re.compile(r"--token (\S+) .*?--discovery-token-ca-cert-hash (sha256:[0-9a-f]{64})", re.DOTALL)
-_MARK = 'umask 077; mkdir -p "$(dirname "$1")"; printf "%s" "$2" >"$1"'
+MARK = 'umask 077; mkdir -p "$(dirname "$1")"; printf "%s" "$2" >"$1"'
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class Run:
         path = f"{units.FOLDER}/install"
         self.run(node, files.replace(File(path, self.package.script, mode="0700")))
         self.run(node, units.step("the package's script", "k8s-cr-install", (path,), given, INSTALL_WITHIN))
-        self.run(node, script("the mark of the installation", _MARK, INSTALLED, self._wanted.installed))
+        self.run(node, script("the mark of the installation", MARK, INSTALLED, self._wanted.installed))
 
     def _configure(self, node: Node, changed: Sequence[File], start: Sequence[str]) -> None:
         for file in changed:
@@ -191,7 +191,7 @@ class Run:
         for manifest in self.package.manifests:
             apply = ("apply", "--server-side", "--field-manager=k8s-cr-node-cluster", "--filename=-")
             self._patiently(node, _kubectl(node, "the package's manifests", *apply, stdin=manifest))
-        self.run(node, script("the mark of the manifests", _MARK, APPLIED, self._wanted.applied))
+        self.run(node, script("the mark of the manifests", MARK, APPLIED, self._wanted.applied))
 
     def _join(self, node: Node) -> None:
         token, digest, key = self._tickets

@@ -68,6 +68,8 @@ class CommandFailed(HostError):
     def __init__(self, host: Host, what: str, status: int | None, output: str) -> None:
         ended = "did not end before its deadline" if status is None else f"ended with status {status}"
         said = last_lines(output)
+        self.exit_status = status
+        self.output = output
         super().__init__(host, f"{what} {ended}" + (f": {said}" if said else ", and printed nothing"))
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+import asyncssh
+
 BEGIN, END = "-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----"
 TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
 KEYS = 10
@@ -24,6 +26,15 @@ def of_console(text: str) -> list[str]:
     if start < 0 or end < 0:
         return []
     return [" ".join(found.groups()) for found in list(_KEY.finditer(text, start, end))[:KEYS]]
+
+
+def known(text: str, address: str) -> list[str]:
+    """The keys that a file of known hosts has for an address (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT), none that is revoked."""
+    try:
+        found = asyncssh.import_known_hosts(text).match(address, address, None)
+    except (ValueError, asyncssh.KeyImportError):
+        return []
+    return [public_key(key.export_public_key().decode()) for key in found[0]]
 
 
 def public_key(text: str) -> str:
