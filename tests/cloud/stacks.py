@@ -69,17 +69,17 @@ class Deployed:
         }
 
     def _resources(self, cloud: OpenStack) -> list[dict[str, Any]]:
-        listed = [self._resource(cloud, STACK, "vip_CP", "OS::Neutron::Port", "port-vip")]
+        listed = [self.resource(cloud, STACK, "vip_CP", "OS::Neutron::Port", "port-vip")]
         for one in self.servers:
             end = f"{one.vdu}-{one.number}"
             listed += [
-                self._resource(cloud, one.stack, one.vdu, "OS::Nova::Server", one.id),
-                self._resource(cloud, one.stack, f"{one.vdu}_CP1", "OS::Neutron::Port", f"port-{end}"),
-                self._resource(cloud, one.stack, f"{one.vdu}_fip", "OS::Neutron::FloatingIP", f"fip-{end}"),
+                self.resource(cloud, one.stack, one.vdu, "OS::Nova::Server", one.id),
+                self.resource(cloud, one.stack, f"{one.vdu}_CP1", "OS::Neutron::Port", f"port-{end}"),
+                self.resource(cloud, one.stack, f"{one.vdu}_fip", "OS::Neutron::FloatingIP", f"fip-{end}"),
             ]
         return listed
 
-    def _resource(self, cloud: OpenStack, stack: str, name: str, kind: str, identifier: str) -> dict[str, Any]:
+    def resource(self, cloud: OpenStack, stack: str, name: str, kind: str, identifier: str) -> dict[str, Any]:
         href = f"{cloud.url}/orchestration/stacks/vnf-{self.instance}-{name}/{stack}"
         links = [{"rel": "self", "href": f"{href}/resources/{name}"}, {"rel": "stack", "href": href}]
         return {"resource_name": name, "resource_type": kind, "physical_resource_id": identifier, "links": links}
@@ -89,7 +89,8 @@ class Deployed:
         for one in self.servers:
             allowed = [{"ip_address": self.pairs}] if one.vdu == "masterNode" else []
             fixed = [{"ip_address": one.address}]
-            found.append({"id": f"port-{one.vdu}-{one.number}", "fixed_ips": fixed, "allowed_address_pairs": allowed})
+            of_server = {"fixed_ips": fixed, "allowed_address_pairs": allowed, "device_id": one.id}
+            found.append({"id": f"port-{one.vdu}-{one.number}", **of_server})
         return found
 
     def _floating(self) -> list[dict[str, Any]]:

@@ -128,7 +128,7 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def serving(principals: Sequence[str] | None = None) -> Iterator[Server]:
+def serving(principals: Sequence[str] | None = None, address: str = "127.0.0.1", port: int = 0) -> Iterator[Server]:
     """The server runs in a loop of its own. `principals`: those of the certificate of its key; without any, all hosts."""
     one, loop = Server(), asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
@@ -141,7 +141,7 @@ def serving(principals: Sequence[str] | None = None) -> Iterator[Server]:
         if principals is not None:
             signed = one.signing_key.generate_host_certificate(one.key, "node-1", principals=principals)
             options = {"server_host_keys": [(one.key, signed)], "send_server_host_keys": False}
-        return await asyncssh.create_server(authentication, "127.0.0.1", 0, process_factory=run, encoding=None, **options)
+        return await asyncssh.create_server(authentication, address, port, process_factory=run, encoding=None, **options)
 
     acceptor = asyncio.run_coroutine_threadsafe(listen(), loop).result(20)
     one.port = acceptor.get_port()

@@ -59,6 +59,13 @@ echo "exportfs $*" >>"$ROOT/log"
 if [ -e "$ROOT/refuses" ]; then echo "exportfs: Failed to stat /volume/nfs/pv1" >&2; exit 1; fi
 awk '/^[^#]/ {for (i = 2; i <= NF; i++) print $1 "  " $i}' "$ROOT"/etc/exports.d/*.exports >"$ROOT/etab"
 """,
+    "kubectl": """\
+case "$*" in
+*"get persistentvolumes"*) cat "$ROOT/persistentvolumes" ;;
+*"get pods"*) cat "$ROOT/pods" ;;
+*) shift 2; echo "kubectl $*" >>"$ROOT/log" ;;
+esac
+""",
     "install": 'shift 7; mkdir -p "$@"',
     "ip": 'echo "$4 dev eth0 src $(cat "$ROOT/address") uid 0"',
 }
@@ -91,8 +98,14 @@ class Machine:
         """The service is installed."""
         (self.root / "units" / unit).write_text(state)
 
-    def add_client(self) -> None:
-        _program(self.root / "bin" / "mount.nfs", "exit 0")
+    def become_master(self, volumes: str, pods: str = "") -> None:
+        """Of a cluster that has these, as kubectl lists them."""
+        for path in ("kubelet.conf", "admin.conf", "manifests/kube-apiserver.yaml"):
+            file = self.root / "etc" / "kubernetes" / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
+        (self.root / "persistentvolumes").write_text(volumes)
+        (self.root / "pods").write_text(pods)
 
 
 def _program(path: Path, text: str) -> None:
@@ -101,8 +114,8 @@ def _program(path: Path, text: str) -> None:
 
 
 @contextmanager
-def serving(root: Path, address: str = "10.10.0.2") -> Iterator[Machine]:
-    """A machine with that address in the network of the cluster, and with the content of a new root disk."""
+def serving(root: Path, address: str = "10.10.0.2", at: str = "127.0.0.1", port: int = 0) -> Iterator[Machine]:
+    """A machine with that address in the network of the cluster, and with a new root disk. SSH reaches it `at` another one."""
     for folder in ("bin", "units", "mounts", "etc/exports.d", "etc/ganesha", "etc/systemd/system", "dev/disk/by-id"):
         (root / folder).mkdir(parents=True)
     for name, text in _PROGRAMS.items():
@@ -110,7 +123,7 @@ def serving(root: Path, address: str = "10.10.0.2") -> Iterator[Machine]:
     (root / "address").write_text(address)
     (root / "log").touch()
     (root / "etc" / "fstab").write_text("UUID=root / ext4 defaults 0 1\n")
-    with ssh.serving() as server:
+    with ssh.serving(address=at, port=port) as server:
         server.root, server.paths = str(root), PATHS
         server.environment = {"PATH": f"{root / 'bin'}:{os.environ['PATH']}", "ROOT": str(root)}
         yield Machine(server, root)
