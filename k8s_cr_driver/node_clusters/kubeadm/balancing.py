@@ -30,7 +30,7 @@ global
 defaults
   log global
   mode tcp
-  option redispatch
+  option redispatch 1
   retries 3
   timeout connect 500ms
   timeout client 1h
