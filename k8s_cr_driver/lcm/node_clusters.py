@@ -15,7 +15,7 @@ from typing import Any
 from k8s_cr_driver.cloud import access, stack
 from k8s_cr_driver.cloud.access import Cloud
 from k8s_cr_driver.credentials import tacker
-from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
+from k8s_cr_driver.errors import DriverError, InvalidRequest
 from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.lcm import conf, hook
 from k8s_cr_driver.logs import logger
@@ -28,6 +28,7 @@ from k8s_cr_driver.node_clusters.storage import persistent_volumes as storage_vo
 from k8s_cr_driver.node_clusters.storage import run as storage_run
 from k8s_cr_driver.objects.fields import mapping, text, texts
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.package import files
 from k8s_cr_driver.ssh import host_keys
 from k8s_cr_driver.ssh.host import Host
 from k8s_cr_driver.ssh.hosts import Hosts
@@ -292,16 +293,7 @@ class Operation:
 
     def _file(self, path: str) -> str:
         """The text of a file of the package; "" for no path."""
-        if not path:
-            return ""
-        root = self.call.package
-        file = (root / path).resolve()
-        try:
-            if not file.is_relative_to(root.resolve()) or file.stat().st_size > SCRIPT_LIMIT:
-                raise InvalidPackage(f"{path}: is not in the package, or has more than {SCRIPT_LIMIT:,} bytes")
-            return file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            raise InvalidPackage(f"{path}: cannot be read; the package must have this file") from None
+        return files.text_inside(self.call.package, path, SCRIPT_LIMIT) if path else ""
 
     def _progress(self, line: str) -> None:
         LOG.info("%s %s: %s", self.call.instance["id"], self.call.operation, line)

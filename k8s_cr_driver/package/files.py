@@ -83,3 +83,14 @@ def _of_package(root: Path, name: str) -> bytes:
     except (OSError, ValueError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not a path"
         raise InvalidPackage(f"{name!r}: cannot be read: {reason}") from None
+
+
+def text_inside(folder: Path, path: str, limit: int) -> str:
+    """The text of a file of the package, of at most `limit` bytes. Raises InvalidPackage."""
+    try:
+        file = (folder / path).resolve()
+        if not file.is_relative_to(folder.resolve()) or not file.is_file() or file.stat().st_size > limit:
+            raise InvalidPackage(f"{path}: is no file in the package, or has more than {limit:,} bytes")
+        return file.read_text(encoding="utf-8")
+    except (OSError, ValueError, RuntimeError):  # no UTF-8, a null character, a cycle of links
+        raise InvalidPackage(f"{path}: cannot be read; the package must have this file as text") from None
