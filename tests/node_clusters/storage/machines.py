@@ -116,6 +116,12 @@ def _program(path: Path, text: str) -> None:
 @contextmanager
 def serving(root: Path, address: str = "10.10.0.2", at: str = "127.0.0.1", port: int = 0) -> Iterator[Machine]:
     """A machine with that address in the network of the cluster, and with a new root disk. SSH reaches it `at` another one."""
+    with ssh.serving(address=at, port=port) as server:
+        yield boot(server, root, address)
+
+
+def boot(server: ssh.Server, root: Path, address: str) -> Machine:
+    """What SSH reaches from now on: a machine with a new root disk."""
     for folder in ("bin", "units", "mounts", "etc/exports.d", "etc/ganesha", "etc/systemd/system", "dev/disk/by-id"):
         (root / folder).mkdir(parents=True)
     for name, text in _PROGRAMS.items():
@@ -123,10 +129,9 @@ def serving(root: Path, address: str = "10.10.0.2", at: str = "127.0.0.1", port:
     (root / "address").write_text(address)
     (root / "log").touch()
     (root / "etc" / "fstab").write_text("UUID=root / ext4 defaults 0 1\n")
-    with ssh.serving(address=at, port=port) as server:
-        server.root, server.paths = str(root), PATHS
-        server.environment = {"PATH": f"{root / 'bin'}:{os.environ['PATH']}", "ROOT": str(root)}
-        yield Machine(server, root)
+    server.root, server.paths = str(root), PATHS
+    server.environment = {"PATH": f"{root / 'bin'}:{os.environ['PATH']}", "ROOT": str(root)}
+    return Machine(server, root)
 
 
 def replace(machine: Machine, root: Path) -> None:

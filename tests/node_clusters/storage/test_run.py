@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -185,24 +184,19 @@ def test_after_a_crash_at_any_command_a_retry_has_the_same_end(bed: Bed, tmp_pat
     bed.ensure()
     expected, crashed = state(bed), 0
     for commands in range(40):
-        with contextlib.ExitStack() as stack:
-            storage, worker = (
-                stack.enter_context(machines.serving(tmp_path / f"{name}{commands}", address))
-                for name, address in (("s", "10.10.0.9"), ("w", "10.10.0.2"))
-            )
-            storage.attach(ID)
-            again = Bed(storage, worker)
-            with Hosts(lambda _: None) as hosts:
-                try:
-                    one = again.run(Crashing(hosts, commands))
-                    one.serve()
-                except Crash:
-                    crashed += 1
-                else:
-                    break
-            again.ensure()
-            assert state(again) == expected, f"a crash after {commands} commands"
-            assert sum(line.startswith("mkfs") for line in storage.log) == 1
+        storage = machines.boot(bed.storage.server, tmp_path / f"s{commands}", "10.10.0.9")
+        storage.attach(ID)
+        again = Bed(storage, machines.boot(bed.worker.server, tmp_path / f"w{commands}", "10.10.0.2"))
+        with Hosts(lambda _: None) as hosts:
+            try:
+                again.run(Crashing(hosts, commands)).serve()
+            except Crash:
+                crashed += 1
+            else:
+                break
+        again.ensure()
+        assert state(again) == expected, f"a crash after {commands} commands"
+        assert sum(line.startswith("mkfs") for line in storage.log) == 1
     assert crashed > 10
 
 
