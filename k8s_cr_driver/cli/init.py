@@ -3,27 +3,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import re
+import shutil
+import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from k8s_cr_driver.cli import init_sources, package_input
+from k8s_cr_driver.cli import init_sources, init_state, package_input
 from k8s_cr_driver.cli.output import counted, echo, print_table
-from k8s_cr_driver.cli.validate import Findings, inspect
+from k8s_cr_driver.cli.validate import Findings, compare, inspect
 from k8s_cr_driver.package.check import check
 from k8s_cr_driver.package.manifests import is_namespace
-from k8s_cr_driver.scaffold import package_files, parameters
+from k8s_cr_driver.package.tosca_meta import check_links
+from k8s_cr_driver.scaffold import merge, package_files, parameters
 from k8s_cr_driver.scaffold.model import Choice, Scaffold
 
 _COLUMNS = ("object", "chosen", "why")
 
 
-def _namespace(context: click.Context, parameter: click.Parameter, name: str) -> str:
-    if not is_namespace(name):
+def _namespace(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+    if name is not None and not is_namespace(name):
         raise click.BadParameter(f"{name!r} is no name of a Namespace", context, parameter)
     return name
 
@@ -51,7 +56,7 @@ def _parameters(context: click.Context, parameter: click.Parameter, given: Seque
 @click.option(
     "--from", "source", required=True, metavar="PATH", help="A chart, a kustomization, a folder or a file of manifests, or -."
 )
-@click.option("--namespace", default="default", callback=_namespace, help="Of objects that name none.", show_default=True)
+@click.option("--namespace", callback=_namespace, metavar="NAME", help="Of objects that name none; else default.")
 @click.option(
     "--param", "given", multiple=True, callback=_parameters, metavar="NAME[=PATH]", help="A chart's value, or ${NAME}."
 )
@@ -60,18 +65,56 @@ def _parameters(context: click.Context, parameter: click.Parameter, given: Seque
 @click.option("--version", metavar="VERSION", help="Of a chart of a registry or a repository.")
 @click.option("--kube-version", metavar="VERSION", help="The Kubernetes that a chart is rendered for.")
 @click.option("--api-versions", multiple=True, metavar="GROUP/VERSION", help="What the cluster serves, for a chart that asks.")
-def init(folder: Path, source: str, namespace: str, given: list[tuple[str, str]], **of_chart: Any) -> None:
+def init(folder: Path, **options: Any) -> None:
     """Make FOLDER, which `package` makes a CSAR of, from a Helm chart or from Kubernetes manifests.
 
     A VNFD with a VDU and a scaling aspect for each object that has a count, TOSCA.meta, the manifests, and request.json for
-    the instantiate. A table says what was chosen, and why. Nothing is overwritten.
+    the instantiate. A table says what was chosen, and why. Nothing is overwritten: a second run, as with a newer chart, takes
+    the options of the first, keeps what you have changed since, and names the conflicts.
     """
-    if folder.exists() and any(folder.iterdir()):
-        raise click.UsageError(f"{folder}: is there, and is not empty; name a new folder")
-    found = init_sources.gather(init_sources.Wish(source, namespace, _name(folder), given, **of_chart))
-    made = package_files.of(found.files, found.product, str(uuid.uuid4()), namespace=namespace, parameters=found.parameters)
-    _write(folder, made)
-    _report(folder, [*found.choices, *made.choices], namespace)
+    is_update = init_state.exists(folder)
+    if not is_update and folder.exists() and any(folder.iterdir()):
+        raise click.UsageError(f"{folder}: is there, is not empty, and not of k8s-cr init; name a new folder")
+    if is_update:
+        check_links(folder)
+        options = _as_before(init_state.options(folder), options)
+    wish = init_sources.Wish.of(options, _name(folder))
+    found = init_sources.gather(wish)
+    before, id = (init_state.made(folder), options["descriptor_id"]) if is_update else ({}, str(uuid.uuid4()))
+    made = _made(found, wish, id)
+    if is_update and made.files != before:  # Tacker has one package of each id
+        made = _made(found, wish, id := _next_id(id, made))
+    choices = [*found.choices, *made.choices]
+    with _copied(folder) as former:
+        outcome = merge.files(before, init_state.current(folder, {**before, **made.files}), made.files)
+        init_state.write(folder, outcome.files)
+        init_state.record(folder, made.files, wish.as_options() | {"descriptor_id": id})
+        _report(
+            folder, [*choices, *(outcome.choices if is_update else ())], wish.namespace, outcome, former if is_update else None
+        )
+
+
+def _as_before(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The options, with those of the run before in place of those that are not given."""
+    kept = {name: before[name] for name in given if not given[name] and before.get(name)}
+    if kept:
+        shown = "; ".join(f"{name}: {value}" for name, value in kept.items() if name not in ("sets", "values"))
+        echo(f"As before: {', '.join(kept)}" + (f" ({shown})" if shown else ""), err=True)
+    id = str(before.get("descriptor_id") or uuid.uuid4())
+    return {**given, **kept, "descriptor_id": id}
+
+
+def _next_id(former: str, made: Scaffold) -> str:
+    """The same for the same content, so that a run after one that was killed makes the same."""
+    try:
+        space = uuid.UUID(former)
+    except ValueError:
+        return str(uuid.uuid4())
+    return str(uuid.uuid5(space, hashlib.sha256(repr(sorted(made.files.items())).encode()).hexdigest()))
+
+
+def _made(found: init_sources.Gathered, wish: init_sources.Wish, id: str) -> Scaffold:
+    return package_files.of(found.files, found.product, id, namespace=wish.namespace, parameters=found.parameters)
 
 
 def _name(folder: Path) -> str:
@@ -80,21 +123,33 @@ def _name(folder: Path) -> str:
     return name or "vnf"
 
 
-def _write(folder: Path, made: Scaffold) -> None:
-    for name, text in made.files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
+@contextlib.contextmanager
+def _copied(folder: Path) -> Iterator[Path]:
+    """A copy of the package as it is, for the duration."""
+    with tempfile.TemporaryDirectory(prefix="k8s-cr-") as temporary:
+        copy = Path(temporary, "package")
+        if folder.exists():
+            shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(".*"))
+        yield copy
 
 
-def _report(folder: Path, choices: list[Choice], namespace: str) -> None:
+def _report(folder: Path, choices: Sequence[Choice], namespace: str, outcome: merge.Outcome, former: Path | None) -> None:
+    """The table, the conflicts, what `validate` finds, and what it finds of a change from the package before."""
     if choices:
         print_table(_COLUMNS, choices)
     findings = Findings(check(folder))
     if not findings.problems:
-        inspect(folder, package_input.sufficient(folder, {}), (), namespace, findings)
+        values = package_input.sufficient(folder, {})
+        objects = inspect(folder, values, (), namespace, findings)
+        if former and outcome.files and not findings.problems:
+            echo("A change of an instance from the package before to this one:", err=True)
+            compare(former, folder, objects, namespace, values, findings, all_hooks=False)
+    for conflict in outcome.conflicts:
+        echo(f"conflict: {conflict}; what is made now is in {folder / init_state.FOLDER}/made", colour="red")
     findings.show()
-    echo(f"Made {folder}: {counted(len(findings.problems), 'error')}, {counted(len(findings.warnings), 'warning')}", err=True)
-    if findings.problems:
+    done = "Made" if former is None else "Updated" if outcome.files else "Nothing to update in"
+    counts = [counted(len(findings.problems), "error"), counted(len(findings.warnings), "warning")]
+    counts += [counted(len(outcome.conflicts), "conflict")] if former else []
+    echo(f"{done} {folder}: {', '.join(counts)}", err=True)
+    if findings.problems or outcome.conflicts:
         raise click.exceptions.Exit(1)

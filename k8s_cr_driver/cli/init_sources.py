@@ -34,6 +34,21 @@ class Wish:
     kube_version: str | None = None
     api_versions: Sequence[str] = ()
 
+    @classmethod
+    def of(cls, options: Mapping[str, Any], release: str) -> Wish:
+        """From the options of the command, or of a run before."""
+        names = ("source", "values", "sets", "version", "kube_version", "api_versions")
+        pairs = [(str(name), str(path)) for name, path in options["given"]]
+        return cls(
+            namespace=options["namespace"] or "default", release=release, parameters=pairs, **{n: options[n] for n in names}
+        )
+
+    def as_options(self) -> dict[str, Any]:
+        """What a later run takes from this one: not the source, nor its version."""
+        values = [str(Path(one).resolve()) if Path(one).exists() else one for one in self.values]
+        same = {"namespace": self.namespace, "sets": list(self.sets), "kube_version": self.kube_version}
+        return {**same, "given": list(self.parameters), "values": values, "api_versions": list(self.api_versions)}
+
     def chart_options(self) -> list[str]:
         pairs = [("--values", one) for one in self.values] + [("--set", one) for one in self.sets]
         pairs += [("--api-versions", one) for one in self.api_versions]

@@ -109,7 +109,7 @@ def validate(
                     )
                 if update_of is not None:
                     with package_input.opened(update_of) as old:
-                        _compare(old, folder, objects, namespace, values, findings, all_hooks=all_hooks)
+                        compare(old, folder, objects, namespace, values, findings, all_hooks=all_hooks)
     except InvalidPackage as error:  # it cannot even be opened
         findings.problems.append(str(error))
     if output == "json":
@@ -260,7 +260,7 @@ def _resources(objects: Sequence[Object]) -> list[CustomResource]:
     return [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
 
 
-def _compare(
+def compare(
     old: Path,
     new: Path,
     objects: Sequence[Object],

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from k8s_cr_driver.objects.keys import Object
 
+_SHOWN = 3
+
 
 class Choice(NamedTuple):
     """One line of the table: of an object or a name, what was chosen, and why."""
@@ -16,6 +18,12 @@ class Choice(NamedTuple):
     subject: str
     choice: str
     why: str
+
+
+def few(names: Sequence[str]) -> str:
+    """The first of these names, and the number of the others."""
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, annotations
 from k8s_cr_driver.package.marks import OURS
 from k8s_cr_driver.package.tosca_meta import MANIFESTS, TOSCA_META
 from k8s_cr_driver.package.vnfd import DEFINITIONS
-from k8s_cr_driver.scaffold import hooks, vdus, vnfd, yaml_text
+from k8s_cr_driver.scaffold import forecast, hooks, vdus, vnfd, yaml_text
 from k8s_cr_driver.scaffold.model import Choice, ManifestFile, Parameter, Product, Scaffold
 
 REQUEST = "request.json"
@@ -45,7 +45,7 @@ def of(
             **written,
             REQUEST: _request(written, namespace, parameters),
         },
-        [*choices, *of_policy, *of_vdus],
+        [*choices, *of_policy, *of_vdus, *forecast.of(kept, namespace)],
     )
 
 

@@ -12,11 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
-from k8s_cr_driver.scaffold.model import Choice
+from k8s_cr_driver.scaffold.model import Choice, few
 
 _SECRET = GroupKind("", "Secret")
-_SHOWN = 3
-"""Fields of an object that are named."""
 _LOOKUP = re.compile(r"\blookup +[\"(.$]")
 _CAPABILITIES = re.compile(r"\.Capabilities\.(APIVersions|KubeVersion)")
 _ASKED = {
@@ -35,7 +33,7 @@ def differences(first: Sequence[Object], second: Sequence[Object]) -> list[Choic
             found.append(Choice(str(key), "its name is random", f"a second rendering has another one; {_remedy('value')}"))
         elif fields := list(changed_fields(obj, after[key])):
             is_secret = kind_of(obj) == _SECRET
-            what = f"{_few(fields)}: as it was rendered, the same in every instance"
+            what = f"{few(fields)}: as it was rendered, the same in every instance"
             found.append(
                 Choice(str(key), what, f"a second rendering has other values; {_remedy('Secret' if is_secret else 'value')}")
             )
@@ -50,12 +48,7 @@ def of_templates(templates: Iterable[tuple[str, str]]) -> list[Choice]:
             asking.setdefault("lookup", {})[name] = None
         for what in _CAPABILITIES.findall(content):
             asking.setdefault(f".Capabilities.{what}", {})[name] = None
-    return [Choice(what, _ASKED[what], f"asked by {_few(list(names))}") for what, names in asking.items()]
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    return [Choice(what, _ASKED[what], f"asked by {few(list(names))}") for what, names in asking.items()]
 
 
 def _remedy(what: str) -> str:

@@ -183,3 +183,84 @@ def test_options_of_charts_are_for_charts(tool: Tool, folder: Path, tmp_path: Pa
     (tmp_path / "a.yaml").write_text(CHART["templates/hook.yaml"])
     for option in (["--set", "a=b"], ["--version", "1"], ["--param", "A=b"]):
         assert "only charts have" in tool.run("init", str(folder), "--from", str(tmp_path / "a.yaml"), *option, code=2).stderr
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def id_of(folder: Path) -> str:
+    return str(vnfd(folder)["topology_template"]["node_templates"]["VNF"]["properties"]["descriptor_id"])
+
+
+def test_a_newer_chart_updates_what_was_made_and_keeps_what_the_author_changed(
+    tool: Tool, chart: Path, folder: Path, tmp_path: Path
+) -> None:
+    tool.run(
+        "init", str(folder), "--from", str(chart), "--param", "TAG=image.tag", "--set", "debug=true", "--namespace", "blue"
+    )
+    first = id_of(folder)
+    edit(folder / "Definitions/web.yaml", "max_number_of_instances: 12", "max_number_of_instances: 5")
+    edit(folder / "Files/kubernetes/web.yaml", "name: migrate", "name: migrate  # once")
+    (folder / "Files/kubernetes/mine.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine}\n")
+    edit(chart / "Chart.yaml", "1.2.3", "1.3.0")
+    edit(chart / "templates/web.yaml", "command: [sh", "command: [bash")
+    shown = tool.run("init", str(folder), "--from", str(chart))
+    assert "As before: namespace, given, sets" in shown.stderr
+    assert "Updated" in shown.stderr
+    text = (folder / "Files/kubernetes/web.yaml").read_text()
+    assert ("# once" in text, "- bash" in text, "tty: true" in text, "${TAG}" in text) == (True,) * 4
+    definition = (folder / "Definitions/web.yaml").read_text()
+    assert ("max_number_of_instances: 5" in definition, "1.3.0" in definition, first in definition) == (True, True, False)
+    assert (folder / "Files/kubernetes/mine.yaml").exists()
+    tool.run("package", str(folder), "-o", str(tmp_path / "web.csar"))
+    assert onboard(tmp_path / "web.csar", tmp_path)[0]["descriptor_version"] == "1.3.0"
+
+
+def test_the_same_chart_again_changes_nothing(tool: Tool, chart: Path, folder: Path) -> None:
+    tool.run("init", str(folder), "--from", str(chart))
+    before = {path: path.read_text() for path in folder.rglob("*") if path.is_file()}
+    assert "Nothing to update" in tool.run("init", str(folder), "--from", str(chart)).stderr
+    assert {path: path.read_text() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_conflict_is_named_and_the_author_s_text_stays(tool: Tool, chart: Path, folder: Path) -> None:
+    tool.run("init", str(folder), "--from", str(chart))
+    edit(folder / "Files/kubernetes/web.yaml", "web:4.5", "web:mine")
+    edit(chart / "values.yaml", "tag: '4.5'", "tag: '4.6'")
+    shown = tool.run("init", str(folder), "--from", str(chart), code=1).stdout
+    [line] = (line for line in shown.splitlines() if line.startswith("conflict:"))
+    number = int(line.split("line ")[1].split(":")[0])
+    assert "web:mine" in (folder / "Files/kubernetes/web.yaml").read_text().splitlines()[number - 1]
+    assert "web:4.6" in (folder / ".k8s-cr-init/made/Files/kubernetes/web.yaml").read_text()
+    assert "conflict" not in tool.run("init", str(folder), "--from", str(chart)).stdout
+
+
+def test_what_a_change_to_the_new_package_cannot_apply_is_said(tool: Tool, chart: Path, folder: Path) -> None:
+    tool.run("init", str(folder), "--from", str(chart))
+    edit(chart / "templates/web.yaml", "matchLabels: {app: web}", "matchLabels: {app: web, b: c}")
+    edit(chart / "templates/web.yaml", "metadata: {labels: {app: web}}", "metadata: {labels: {app: web, b: c}}")
+    assert "spec.selector is immutable and changes" in tool.run("init", str(folder), "--from", str(chart), code=1).stdout
+
+
+def test_a_run_that_was_killed_is_finished_by_the_next(
+    tool: Tool, chart: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool.run("init", str(folder), "--from", str(chart))
+    edit(chart / "templates/web.yaml", "command: [sh", "command: [bash")
+    with monkeypatch.context() as patch:
+        patch.setattr("k8s_cr_driver.cli.init_state.record", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        tool.run("init", str(folder), "--from", str(chart), code=130)
+    tool.run("init", str(folder), "--from", str(chart))
+    assert "- bash" in (folder / "Files/kubernetes/web.yaml").read_text()
+    assert "Nothing to update" in tool.run("init", str(folder), "--from", str(chart)).stderr
+
+
+def test_a_link_out_of_the_folder_is_not_written_to(tool: Tool, chart: Path, folder: Path, tmp_path: Path) -> None:
+    tool.run("init", str(folder), "--from", str(chart))
+    (folder / "request.json").unlink()
+    (tmp_path / "outside").write_text("x")
+    (folder / "request.json").symlink_to(tmp_path / "outside")
+    assert "leads out of the folder" in tool.run("init", str(folder), "--from", str(chart), code=1).stderr
