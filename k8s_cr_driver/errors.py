@@ -108,8 +108,12 @@ class Said(enum.Enum):
     """An admission webhook or policy has denied the request."""
     QUOTA = "exceeded quota"
     """What a namespace may have is used up, perhaps by the object itself."""
-    NO_DRY_RUN = "does not support dry run"
-    """A webhook that has side effects."""
+    NO_DRY_RUN = (
+        r"(?i)\b(not|n't|un\w+|no|invalid|cannot|disabled|without)\b.{0,80}?\bdry[- _]?run"  # a webhook that has side effects
+        r"|\bdry[- _]?run\b.{0,80}?\b(not|n't|un\w+|invalid|disabled)\b"
+        r"|\b(un\w+|invalid) query parameter"  # its name is a value, which the own words do not have
+    )
+    """What is asked does not know dry runs: a webhook with side effects, or an API server of others, whose words are free."""
     UNMERGEABLE = "typed patch object|duplicate entries|request is too large|message larger than max"
     """No retry helps: structured-merge-diff's typed errors, and etcd's request limit (kubernetes/kubernetes#112152)."""
     UNDECLARED = "field not declared in schema|convert CR to an invalid group/version"

@@ -129,6 +129,12 @@ class Applier:
             mark_unready=self._mark_unready,
         )
 
+    def put_after(self, node: Desired, first: ObjectKey) -> None:
+        """`node` is written after `first`, whose write is held, too. The caller knows that this closes no cycle."""
+        if first not in node.after:
+            node.after.add(first)
+            self._followers.setdefault(first, []).append(node)
+
     def write(self) -> None:
         """Writes what was held until now."""
         self._is_held = False

@@ -161,7 +161,7 @@ class _Reconciliation:
 
     def _ask(self) -> None:
         """Before the first write."""
-        asks = Asks(self._run, self._applier.nodes, self._informers)
+        asks = Asks(self._run, self._applier, self._informers)
         self._loop.run(asks.is_listed, self._timeouts.not_ready)
         asks.start()
         self._loop.run(asks.is_answered, self._timeouts.not_ready)

@@ -64,7 +64,7 @@ class NotReplaced(Unchangeable):
 
 
 class NoDryRun(Refused):
-    """A webhook does not look at dry runs; what it would say is not known."""
+    """A webhook or an API server does not look at dry runs; what it would say is not known."""
 
 
 class OtherOwners(NoDryRun):
@@ -95,10 +95,10 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
         given = [path for path in changed if field(obj.manifest, *path.split(".")) is not None]  # the others may be defaults
         fields = "".join(f"{path}: " for path in given or changed if path not in error.message)
         return immutable(f"{obj.key}: {fields}{error.message}", obj, live, error)
+    if error.status in (400, 403, 405, 415, 422, 501) and Said.NO_DRY_RUN in error.said:
+        return NoDryRun(f"{obj.key}: {error.message}")
     if error.status == 403:
         return error if may_pass(error) else Forbidden(f"{obj.key}: {error.message}")
-    if error.status == 400 and Said.NO_DRY_RUN in error.said:
-        return NoDryRun(f"{obj.key}: {error.message}")
     is_unmergeable = error.status == 500 and Said.UNMERGEABLE in error.said
     if error.status in (400, 413, 415, 422) or is_unmergeable or is_denied_for_good(error):
         remedy = f". {MIGRATE}" if any("storedVersions" in where for _, where, _ in error.causes) else ""

@@ -91,6 +91,7 @@ _TABLE: dict[str, list[tuple[str, str, str]]] = {
     ],
     "admissionregistration.k8s.io/v1": [
         ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations", "CG"),
+        ("ValidatingAdmissionPolicy", "validatingadmissionpolicies", "CSG"),
         ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations", "CG"),
     ],
     "apiextensions.k8s.io/v1": [("CustomResourceDefinition", "customresourcedefinitions", "CSG")],

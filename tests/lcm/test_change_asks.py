@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,99 @@ def test_a_field_that_the_package_s_crd_adds_is_no_refusal(cluster: FakeApi, tmp
     assert cluster.get("CronTab", "default", "one")["spec"]["more"] == "words"
 
 
+def storage(more: bool) -> list[Object]:
+    one = obj("storage.k8s.io/v1", "StorageClass", "slow", "", provisioner="x.example.org", allowVolumeExpansion=more)
+    return [one, claim(2 if more else 1, "slow")]
+
+
+def claim(size: int, of_class: str | None = None) -> Object:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": f"{size}Gi"}}}
+    return obj(
+        "v1", "PersistentVolumeClaim", "data", "default", spec=spec | ({"storageClassName": of_class} if of_class else {})
+    )
+
+
+def limits(more: bool) -> list[Object]:
+    limit = {"type": "PersistentVolumeClaim", "max": {"storage": "2Gi" if more else "1Gi"}}
+    return [obj("v1", "LimitRange", "most", "default", spec={"limits": [limit]}), claim(2 if more else 1)]
+
+
+def quota(more: bool) -> list[Object]:
+    hard = {"requests.storage": "2Gi" if more else "1Gi"}
+    return [obj("v1", "ResourceQuota", "small", "default", spec={"hard": hard}), claim(2 if more else 1)]
+
+
+def parameters(more: bool) -> list[Object]:
+    return [config_map("z", most="2" if more else "1"), claim(2 if more else 1)]
+
+
+def default_class(more: bool) -> list[Object]:
+    return [storage(more)[0], claim(2 if more else 1)]
+
+
+@pytest.mark.parametrize(
+    ("package", "fault"),
+    [
+        (
+            storage,
+            faults.status(403, "Forbidden", "only dynamically provisioned pvc can be resized and the class must support"),
+        ),
+        (default_class, faults.status(403, "Forbidden", "the class must support resize")),
+        (limits, faults.status(403, "Forbidden", "maximum storage usage per PersistentVolumeClaim is 1Gi, but limit is 2Gi")),
+        (quota, faults.status(403, "Forbidden", "exceeded quota: small, requested: requests.storage=1Gi")),
+        (parameters, POLICY),
+    ],
+)
+def test_what_the_change_itself_allows_is_written_before(
+    cluster: FakeApi, tmp_path: Path, package: Callable[[bool], list[Object]], fault: faults.Answer
+) -> None:
+    """In whatever order the objects would be sent else."""
+    spec = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}
+    cluster.put(obj("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "lab", "", spec=spec), manager="kubectl")
+    blue = started(cluster, tmp_path, [deployment(1), *package(False)])
+    rule = package(True)[0]
+    names = rule["kind"], rule["metadata"].get("namespace", ""), rule["metadata"]["name"]
+    before = cluster.get(*names)["metadata"]["resourceVersion"]
+
+    def unchanged(_: Request) -> bool:
+        return bool(cluster.get(*names)["metadata"]["resourceVersion"] == before)
+
+    cluster.fail(fault, method="PATCH", path="persistentvolumeclaims/data", when=unchanged, times=100)
+    change(blue, tmp_path, [deployment(1), *package(True)])
+    assert cluster.get("PersistentVolumeClaim", "default", "data")["spec"]["resources"]["requests"]["storage"] == "2Gi"
+
+
+@pytest.mark.parametrize("may_read", [True, False])
+def test_a_policy_that_reads_no_object_of_the_change_is_final(cluster: FakeApi, tmp_path: Path, may_read: bool) -> None:
+    spec = {"paramKind": {"apiVersion": "example.org/v1", "kind": "Limit"}}
+    cluster.put(obj("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "lab", "", spec=spec), manager="kubectl")
+    blue = started(cluster, tmp_path, [deployment(1), *parameters(False)])
+    cluster.fail(POLICY, method="PATCH", path="persistentvolumeclaims/data", times=100)
+    if not may_read:
+        cluster.fail(faults.status(403, "Forbidden"), method="GET", path="validatingadmissionpolicies/lab", times=9)
+    with pytest.raises(sol_ex.SolException, match="denied request"):
+        change(blue, tmp_path, [deployment(1), *parameters(True)])
+    assert written(cluster) == []
+    assert len(cluster.requests.select("GET", "validatingadmissionpolicies/lab")) == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faults.status(400, "BadRequest", "dryRun is not supported yet"),
+        faults.status(400, "BadRequest", 'unknown query parameter "dryRun"'),
+        faults.status(422, "Invalid", "the dry-run option is disabled"),
+        faults.status(405, "MethodNotAllowed", "server cannot do a dry run"),
+        faults.status(403, "Forbidden", "unsupported option dry_run"),
+    ],
+)
+def test_a_server_that_does_not_know_dry_runs_ends_no_change(cluster: FakeApi, tmp_path: Path, fault: faults.Answer) -> None:
+    blue = started(cluster, tmp_path, [deployment(1), config_map("a", x="1")])
+    cluster.fail(fault, method="PATCH", path="configmaps/a", when=is_trial, times=100)
+    change(blue, tmp_path, [deployment(1), config_map("a", x="2")])
+    assert cluster.get("ConfigMap", "default", "a")["data"] == {"x": "2"}
+
+
 def test_a_server_that_cannot_say_yet_ends_no_change(cluster: FakeApi, tmp_path: Path) -> None:
     blue = started(cluster, tmp_path, [deployment(1), config_map("a", x="1")])
     cluster.fail(faults.webhook_down(), method="PATCH", path="configmaps/a", when=is_trial, times=2)
@@ -228,6 +322,8 @@ OVER = "default/one: exceeded quota: small"
         (Forbidden("the class must support resize"), [changed(crontab_crd())], True),
         (Refused("spec.more: unknown field"), [changed(crontab_crd())], False),
         (Refused("spec.more: unknown field"), [changed(config_map("a"), new=True)], True),
+        (Forbidden("maximum is 1Gi"), [changed(obj("v1", "LimitRange", "most", "default"))], False),
+        (Forbidden("maximum is 1Gi"), [changed(obj("v1", "LimitRange", "most", "elsewhere"))], True),
         (NotOurs("belongs to another VNF instance"), [changed(crontab_crd())], True),
         (Conflict("others manage fields"), [changed(crontab_crd())], True),
     ],
