@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -145,7 +146,7 @@ def of_server(unit: str, volumes: Sequence[Volume], paths: Sequence[str], direct
 
 
 def read_server(output: str) -> Server:
-    """Of what `of_server` prints."""
+    """Of what `of_server` prints. ValueError for anything else."""
     pairs = [line.partition("=")[::2] for line in output.splitlines()]
     found: dict[str, list[str]] = {}
     for key, value in pairs:
@@ -178,10 +179,11 @@ def of_node(addresses: Iterable[str]) -> Command:
 
 
 def read_node(output: str) -> Client:
-    """Of what `of_node` prints."""
+    """Of what `of_node` prints. ValueError for anything else."""
     pairs = [line.partition("=")[::2] for line in output.splitlines()]
     sources = (value.split() for key, value in pairs if key == "source")
-    return Client(bool(dict(pairs).get("client")), {one[0]: one[1] for one in sources if len(one) == 2})
+    found = {one[0]: str(ipaddress.ip_address(one[1])) for one in sources if len(one) == 2}
+    return Client(bool(dict(pairs).get("client")), found)
 
 
 def read_volumes(output: str) -> dict[str, Live]:

@@ -22,6 +22,8 @@ from k8s_cr_driver.redaction import lines
 from k8s_cr_driver.ssh.files import File
 
 FILE_SYSTEM = "ext4"
+SHOWN = 20
+"""Of those who use volumes, how many are named."""
 
 
 @dataclass(frozen=True)
@@ -199,6 +201,8 @@ def leave(
     users = [one for one in pods if one.claims & claims or one.servers & set(addresses)]
     used = [f"PersistentVolume {one.name} is {one.phase} and has the claim {one.claim}" for one in concerned if one.claim]
     used += [f"Pod {one.name} mounts it" for one in users]
+    if len(used) > SHOWN:
+        used = [*used[:SHOWN], f"{len(used) - SHOWN} more"]
     if used and not force:
         refused = "the storage server cannot be replaced while its volumes are in use"
         raise InvalidRequest(lines([refused, *used, *report, _REMEDY]))

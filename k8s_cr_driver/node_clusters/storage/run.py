@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from k8s_cr_driver.errors import DriverError, InvalidPackage
 from k8s_cr_driver.node_clusters import work
@@ -19,8 +19,10 @@ from k8s_cr_driver.node_clusters.storage.persistent_volumes import PersistentVol
 from k8s_cr_driver.ssh import files, units
 from k8s_cr_driver.ssh.command import Command, script
 from k8s_cr_driver.ssh.files import File
-from k8s_cr_driver.ssh.host import Host
+from k8s_cr_driver.ssh.host import Host, HostError
 from k8s_cr_driver.ssh.hosts import Hosts
+
+T = TypeVar("T")
 
 BOOT_WITHIN = 300.0
 """Seconds in which a new server has to accept a login."""
@@ -122,7 +124,7 @@ class Run:
 
     def _node(self, node: Node) -> facts.Client:
         command = facts.of_node(sorted({one.server for one in self.volumes}))
-        return work.when_reachable(lambda: facts.read_node(self._on(node, command)), time.monotonic() + BOOT_WITHIN)
+        return work.when_reachable(lambda: self._read(node, command, facts.read_node), time.monotonic() + BOOT_WITHIN)
 
     def _server(self) -> facts.Server:
         """As soon as all its volumes are devices of it."""
@@ -132,11 +134,11 @@ class Run:
         command = facts.of_server(unit, wanted.volumes, paths, (one.directory for one in wanted.given.exports))
 
         def look() -> facts.Server:
-            return facts.read_server(self._on(wanted.node, command))
+            return self._read(wanted.node, command, facts.read_server)
 
         found = work.when_reachable(look, time.monotonic() + BOOT_WITHIN)
         end = time.monotonic() + DEVICE_WITHIN
-        while missing := [one for one in wanted.volumes if not found.disks[one.id].device]:
+        while missing := [one for one in wanted.volumes if not found.disks.get(one.id, facts.Disk()).device]:
             if time.monotonic() > end:
                 names = ", ".join(f"{one.resource} ({one.id})" for one in missing)
                 raise DriverError(f"{wanted.node.name}: has no device in /dev/disk/by-id of {names}, although it is attached")
@@ -154,6 +156,13 @@ class Run:
             return [phase.name for phase in phases()]
 
         work.until(left, lambda found: not found, SETTLED_WITHIN, f"{what}: still not as it has to be")
+
+    def _read(self, node: Node, command: Command, read: Callable[[str], T]) -> T:
+        output = self._on(node, command)
+        try:
+            return read(output)
+        except ValueError:
+            raise HostError(self.reach[node.name], f"{command.what} printed something else than it should") from None
 
     def _on(self, node: Node, command: Command) -> str:
         return self.hosts.run(self.reach[node.name], command)

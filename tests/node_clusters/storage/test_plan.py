@@ -259,6 +259,13 @@ def test_it_is_said_before_that_a_volume_is_replaced_with_its_data() -> None:
     assert leave(live(), replaced=True).report == (LOST,)
 
 
+def test_of_many_who_use_volumes_some_are_named() -> None:
+    with pytest.raises(InvalidRequest) as failure:
+        leave(*(live(f"pv{number}", claim="ns/data") for number in range(500)))
+    found = str(failure.value).splitlines()
+    assert len(found) < 30 and "480 more" in found and found[-1].startswith("Delete the Pods and claims")
+
+
 def test_pods_that_have_nothing_to_do_with_it_do_not_count() -> None:
     others = Pod("ns/web", frozenset({"10.9.9.9"}), frozenset({"ns/other"}))
     assert leave(live(), pods=(others,)).report == (KEPT,)

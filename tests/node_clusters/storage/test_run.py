@@ -215,6 +215,23 @@ def test_a_volume_that_is_no_device_of_the_server_is_named(bed: Bed, monkeypatch
     assert bed.storage.log == []
 
 
+@pytest.mark.parametrize(
+    ("program", "output"),
+    [
+        ("mountpoint", "252:1 and more, with words"),
+        ("blkid", "TYPE=ext4\nUUID=\nUSAGE=filesystem"),
+        ("ip", "x src no-address y"),
+    ],
+)
+def test_a_server_that_prints_nonsense_is_named_and_nothing_is_done(bed: Bed, program: str, output: str) -> None:
+    """Whoever has root there can let it print anything."""
+    for machine in (bed.storage, bed.worker):
+        (machine.root / "bin" / program).write_text(f"#!/bin/sh\necho '{output}'\n")
+    with pytest.raises(DriverError, match=r"printed something else than it should|no file system with a UUID|is mounted there"):
+        bed.ensure()
+    assert bed.storage.log == []
+
+
 def test_what_blkid_cannot_tell_is_left_alone(bed: Bed) -> None:
     (bed.storage.root / "ambivalent").touch()
     with pytest.raises(InvalidRequest, match="It is neither mounted nor formatted"):
