@@ -10,13 +10,16 @@ from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.node_clusters import inventory, parameters
+from k8s_cr_driver.node_clusters.kubespray import parameters as kubespray
+from k8s_cr_driver.node_clusters.kubespray.parameters import Balancer
 from k8s_cr_driver.node_clusters.parameters import PARAMETER, Group, Parameters
 from k8s_cr_driver.node_clusters.storage import parameters as storage
 from k8s_cr_driver.objects.fields import entries, field, mapping, similar, texts
 from k8s_cr_driver.package import hot, scripts, vnfd
 from k8s_cr_driver.package.hot import Hot
 
-DRIVERS = {"ha_masters": inventory.MASTERS, "persistent_volumes": 1}
+KUBESPRAY = "kubespray"
+DRIVERS = {"ha_masters": inventory.MASTERS, "persistent_volumes": 1, KUBESPRAY: 1}
 """Each with the fewest masters of its clusters."""
 OPERATIONS = {
     "instantiate_end": "no cluster is made of the servers",
@@ -35,10 +38,14 @@ OPERATIONS = {
 def problems(folder: Path, request: Path | None = None) -> list[str]:
     """A sentence for each mistake. `request`: the body of an instantiate, as JSON."""
     try:
-        asked = None if request is None else _parameters(request)
         flavours = vnfd.flavours(folder)
-        found = [f"Flavour {name}: {one}" for name, template in flavours.items() for one in _of(folder, name, template, asked)]
-        return found + ([] if asked is None else list(_missing_files(folder, asked)))
+        asked, balancer = (None, None) if request is None else _parameters(request, flavours)
+        found = [
+            f"Flavour {name}: {one}"
+            for name, template in flavours.items()
+            for one in _of(folder, name, template, asked, balancer)
+        ]
+        return found + ([] if asked is None else list(_missing_files(folder, asked, balancer)))
     except (InvalidPackage, InvalidRequest) as error:
         return str(error).splitlines()
 
@@ -55,7 +62,9 @@ def warnings(folder: Path) -> list[str]:
     ]
 
 
-def _of(folder: Path, flavour: str, template: Mapping[str, Any], asked: Parameters | None) -> Iterator[str]:
+def _of(
+    folder: Path, flavour: str, template: Mapping[str, Any], asked: Parameters | None, balancer: Balancer | None
+) -> Iterator[str]:
     driver = next((one for one in DRIVERS if scripts.of_driver(template, one)), "")
     if not driver:
         return
@@ -67,8 +76,8 @@ def _of(folder: Path, flavour: str, template: Mapping[str, Any], asked: Paramete
         yield f"{hot.FOLDER}/{flavour}: has no template of Heat, so there are no servers to make a cluster of"
         return
     if asked is not None:
-        yield from _names(found, vdus, asked, least)
-        yield from _storage(found, asked)
+        yield from _names(found, vdus, asked, least, is_balanced=driver == KUBESPRAY)
+        yield from _beside(found, asked, balancer)
     named_masters = {asked.masters.vdu_id} & vdus if asked else set()
     masters = sorted(named_masters or {vdu for vdu in vdus if found.pairs(vdu)})
     if not masters and least > 1:
@@ -111,8 +120,8 @@ def _number(value: Any) -> int:
     return count if type(count) is int else 0
 
 
-def _names(found: Hot, vdus: Iterable[str], asked: Parameters, least: int) -> Iterator[str]:
-    """What the request names is in the VNFD and in the templates."""
+def _names(found: Hot, vdus: Iterable[str], asked: Parameters, least: int, *, is_balanced: bool) -> Iterator[str]:
+    """What the request names is in the VNFD and in the templates. is_balanced: a load balancer has the API, and no port."""
     known = sorted(vdus)
     for section, group in (("master_node", asked.masters), ("worker_node", asked.workers)):
         if group.vdu_id and group.vdu_id not in known:
@@ -120,17 +129,19 @@ def _names(found: Hot, vdus: Iterable[str], asked: Parameters, least: int) -> It
             continue
         yield from _resources(f"{PARAMETER}.{section}", found, group)
     own = mapping(found.template_of(asked.masters.label)[0], "resources") if least == 1 else {}
-    for name in filter(None, (asked.cluster_cp_name, asked.cluster_fip_name)):
+    for name in filter(None, (asked.cluster_cp_name, asked.cluster_fip_name)) if not is_balanced else ():
         if name not in found.resources and name not in own:
             yield f"{PARAMETER}.master_node: {name} is no resource of the top template{_hint(name, found.resources)}"
 
 
-def _storage(found: Hot, asked: Parameters) -> Iterator[str]:
-    """What the sections of persistent volumes name is in one of the templates."""
+def _beside(found: Hot, asked: Parameters, balancer: Balancer | None) -> Iterator[str]:
+    """What the sections of persistent volumes and of the load balancer name is in one of the templates."""
     server = asked.storage.server
     named = [(storage.REGISTRATIONS, one.server_cp) for one in asked.storage.registrations]
     if server is not None:
         named += [(storage.SERVER, name) for name in (server.ssh_cp_name, *(one.resource for one in server.volumes))]
+    if balancer is not None:
+        named += [(kubespray.BALANCER, name) for name in (balancer.ssh_cp_name, balancer.nic_cp_name)]
     known = {name for template in (found.top, *found.nested.values()) for name in mapping(template, "resources")}
     for section, name in dict.fromkeys(named):
         if name not in known:
@@ -149,16 +160,21 @@ def _hint(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near}?" if near else ""
 
 
-def _parameters(request: Path) -> Parameters:
+def _parameters(request: Path, flavours: Mapping[str, Mapping[str, Any]]) -> tuple[Parameters, Balancer | None]:
     try:
         body = json.loads(request.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InvalidRequest(f"{request}: cannot be read as JSON: {type(error).__name__}") from None
-    return parameters.read(mapping(body, "additionalParams").get(PARAMETER, {}), {}, "ID")
+    given = mapping(body, "additionalParams").get(PARAMETER, {})
+    if any(scripts.of_driver(template, KUBESPRAY) for template in flavours.values()):
+        found = kubespray.read(given, {}, "ID")
+        return found.common, found.balancer
+    return parameters.read(given, {}, "ID"), None
 
 
-def _missing_files(folder: Path, asked: Parameters) -> Iterator[str]:
+def _missing_files(folder: Path, asked: Parameters, balancer: Balancer | None) -> Iterator[str]:
     volumes = (one.path for one in asked.storage.registrations)
-    for path in filter(None, (asked.script_path, *asked.manifests, *volumes)):
+    others = (balancer.script_path,) if balancer is not None else ()
+    for path in filter(None, (asked.script_path, *asked.manifests, *volumes, *others)):
         if not (folder / path).is_file():
             yield f"additionalParams.{PARAMETER}: {path} is not in the package"

@@ -46,7 +46,7 @@ class KubesprayOperation(Operation):
     def _remove(self) -> None:
         """A forceful terminate goes on without the Ansible server; the instance's folder there has no secrets."""
         super()._remove()
-        if self.call.operation not in ("terminate_start", "instantiate_rollback_start"):
+        if self.call.operation not in ("terminate_start", "instantiate_rollback_end"):
             return
         try:
             for command in ansible_server.remove(self.kubespray.ansible, self.call.instance["id"]):

@@ -34,7 +34,7 @@ def known(text: str, address: str) -> list[str]:
         found = asyncssh.import_known_hosts(text).match(address, address, None)
     except (ValueError, asyncssh.KeyImportError):
         return []
-    return [public_key(key.export_public_key().decode()) for key in found[0]]
+    return list(dict.fromkeys(public_key(key.export_public_key().decode()) for key in found[0]))
 
 
 def public_key(text: str) -> str:

@@ -32,3 +32,11 @@ def test_the_keys_of_a_console_are_those_of_its_last_whole_block(console: str, k
 def test_a_public_key_is_read_without_its_comment() -> None:
     assert host_keys.public_key(f" {ED25519} me@home\n") == ED25519
     assert host_keys.public_key("ssh-ed25519 short") == ""
+
+
+def test_a_file_of_known_hosts_has_the_keys_of_an_address() -> None:
+    text = f"# all\n10.0.0.5,ansible {ED25519} root\n10.0.0.6 {ED25519.replace('Cl', 'Cm')}\n"
+    assert host_keys.known(text, "10.0.0.5") == [ED25519]
+    assert host_keys.known(text, "10.0.0.7") == []
+    assert host_keys.known(f"@revoked 10.0.0.5 {ED25519}\n", "10.0.0.5") == []
+    assert host_keys.known("10.0.0.5 nonsense\n", "10.0.0.5") == []

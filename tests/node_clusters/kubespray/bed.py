@@ -167,13 +167,15 @@ class Bed:
         return one
 
 
+NAMES = ("ansible", BALANCER.name, MASTER.name, *(node.name for node in WORKERS))
+
+
 @contextlib.contextmanager
-def serving(folder: Path) -> Iterator[Bed]:
+def serving(folder: Path, names: Sequence[str] = NAMES) -> Iterator[Bed]:
     """New servers, and an Ansible server with kubespray."""
     cluster = folder / "cluster"
     (cluster / "nodes").mkdir(parents=True)
     (cluster / "playbook.py").write_text(_PLAYBOOK)
-    names = ["ansible", BALANCER.name, MASTER.name, *(node.name for node in WORKERS)]
     with contextlib.ExitStack() as stack:
         machines = {name: stack.enter_context(_machine(folder / name, cluster)) for name in names}
         (cluster / "machines").write_text(json.dumps({name: str(one.root) for name, one in machines.items()}))
