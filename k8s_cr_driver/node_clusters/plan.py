@@ -158,6 +158,13 @@ def leave(wanted: Wanted, facts: Facts, servers: Iterable[str]) -> list[Phase]:
     return [phase for phase in phases if phase.steps]
 
 
+def silent(inventory: Inventory, facts: Facts, servers: Iterable[str]) -> list[str]:
+    """Nodes that leave, and do not respond, but are Ready: a drain would wait for Pods of a dead kubelet."""
+    gone, ready = set(servers), facts.cluster.ready if facts.cluster else {}
+    leaving = [node.name for node in inventory.nodes if node.server in gone]
+    return [name for name in leaving if name not in facts.servers and ready.get(name)]
+
+
 def holders(inventory: Inventory, facts: Facts) -> list[str]:
     """The masters that have the virtual IP; one, if all is right."""
     return [node.name for node in inventory.masters if facts.of(node).holds_vip]

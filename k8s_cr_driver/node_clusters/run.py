@@ -26,6 +26,8 @@ from k8s_cr_driver.ssh.hosts import Hosts
 BOOT_WITHIN = 300.0
 """Seconds in which a new server has to accept a login."""
 INSTALL_WITHIN, KUBEADM_WITHIN, READY_WITHIN = 1800.0, 900.0, 300.0
+NOTICED_WITHIN = 90.0
+"""Seconds in which a node whose server is dead is not Ready any more: 50 by default, and what the look takes."""
 TRIES = 10
 """Of what the API server refuses for a moment."""
 
@@ -65,7 +67,16 @@ class Run:
 
     def leave(self, servers: Iterable[str]) -> None:
         """The servers are no nodes afterwards; those that do not respond are left out. Raises DriverError."""
-        self._do(plan.leave(self._wanted, self.look(0), servers))
+        gone = list(servers)
+        self._do(plan.leave(self._wanted, self.look_at_leaving(gone), gone))
+
+    def look_at_leaving(self, servers: Iterable[str]) -> Facts:
+        """What there is, once the cluster has noticed which of these servers are dead."""
+        gone, end = list(servers), time.monotonic() + NOTICED_WITHIN
+        while (silent := plan.silent(self.inventory, facts := self.look(0), gone)) and time.monotonic() < end:
+            self.progress(f"{', '.join(silent)}: the cluster has not noticed yet that it does not respond")
+            time.sleep(work.PAUSE)
+        return facts
 
     def look(self, patience: float) -> Facts:
         """What there is. Servers must respond within `patience` seconds; with 0 those that do not are left out."""

@@ -119,6 +119,23 @@ def test_a_dead_worker_is_not_drained() -> None:
     assert summary(plan.leave(clusters.wanted(), facts, ["w0"])) == [("nodes", ["DeleteNode worker-w0"])]
 
 
+@pytest.mark.parametrize(
+    ("responds", "is_ready", "leaves", "expected"),
+    [
+        (False, True, ["w0"], ["worker-w0"]),
+        (False, False, ["w0"], []),
+        (True, True, ["w0"], []),
+        (False, True, ["w1"], []),
+    ],
+)
+def test_a_server_that_has_just_died_is_still_ready(
+    responds: bool, is_ready: bool, leaves: list[str], expected: list[str]
+) -> None:
+    servers = {name: one for name, one in clusters.facts().servers.items() if responds or name != "worker-w0"}
+    facts = Facts(servers, clusters.cluster(dead=() if is_ready else ("worker-w0",)))
+    assert plan.silent(INVENTORY, facts, leaves) == expected
+
+
 @pytest.mark.parametrize("dead", [(), ("master-m0",)])
 def test_a_master_leaves_the_balancers_before_etcd(dead: tuple[str, ...]) -> None:
     found = summary(plan.leave(clusters.wanted(), clusters.facts(dead=dead), ["m0"]))

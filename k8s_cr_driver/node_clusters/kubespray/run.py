@@ -52,6 +52,7 @@ class Run(runs.Run):
         if self.balancer and self.balancer.server in gone:
             self.balancer = None  # it is replaced: the routes follow when the new one is there
         if gone & {node.server for node in self.inventory.nodes}:
+            self.look_at_leaving(gone)
             self._play(plan.leave(self._target, self._found(0), gone))
 
     @functools.cached_property
