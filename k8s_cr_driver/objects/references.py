@@ -216,7 +216,8 @@ class _Search:
         kinds = self._references.of_field(name, parent, self._group, is_mapping=not is_entry)
         if is_plain and isinstance(value.get("key"), str):
             kinds = next(([one] for one in kinds if set(one) <= _WITH_KEYS), [_WITH_KEYS])
-        self._named.by_field.update(self._references.at(kinds, called, text(value, "namespace"), self._namespace))
+        found = self._references.at(kinds, called, text(value, "namespace"), self._namespace)
+        (self._named.users if read_field(name).words in _USERS else self._named.by_field).update(found)
 
     def _text(self, name: str, value: str, beside: dict[str, Any], parent: str) -> None:
         """The namespace of a text is before a slash in it, or beside it: `{secretName, secretNamespace}`."""

@@ -109,6 +109,32 @@ def test_nobody_acts_on_what_has_finalizers_and_no_write_since_its_deletion(live
     assert silence.unless_silent(live, resource_for(live).health(live)).reason == reason
 
 
+ACTED = {"manager": "provider", "operation": "Update", "time": "2025-12-31T23:50:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "acted"),
+    [
+        ({**ACTED, "subresource": "status"}, True),
+        ({**ACTED, "operation": "Apply", "subresource": "status"}, True),
+        ({**ACTED, "fieldsV1": {"f:status": {"f:ready": {}}}}, True),
+        ({**ACTED, "fieldsV1": {"f:metadata": {"f:finalizers": {".": {}}}}}, True),
+        ({**ACTED, "operation": "Apply", "fieldsV1": {"f:metadata": {"f:finalizers": {".": {}}}}}, False),
+        ({**ACTED, "fieldsV1": {"f:spec": {}}}, False),
+        ({**ACTED, "subresource": "status", "time": "the password"}, False),
+        ({**ACTED, "subresource": "status", "time": None}, False),
+    ],
+)
+def test_what_a_controller_has_acted_on_may_miss_what_it_needs(entry: Object, acted: bool) -> None:
+    """Its last write is named, and the question whether it runs stays."""
+    live = dev_machine("2025-12-31T23:59:00Z", **DELETED)
+    live["metadata"]["managedFields"] += [{**entry, "time": "2025-12-30T00:00:00Z"}, entry]
+    said = silence.remedy(live, resource_for(live).health(live))
+    assert ("acted until 2025-12-31T23:50:00Z: what it needs may have been deleted" in said) is acted
+    assert f"does the controller of {INFRASTRUCTURE} run?" in said
+    assert "password" not in said
+
+
 def test_what_a_controller_says_of_a_deletion_is_shown() -> None:
     live = dev_machine("2025-12-31T23:59:00Z", **DELETED)
     of_deletion = {"type": "Ready", "status": "False", "reason": "DeletionBlocked", "message": "still used by 2 volumes"}

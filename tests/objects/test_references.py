@@ -127,6 +127,13 @@ def test_who_uses_an_object_goes_before_it_though_the_object_names_him() -> None
     assert written_first([claim, volume], graph([claim, volume]))[key_of(claim)] == {key_of(volume)}
 
 
+def test_a_user_is_one_though_its_kind_is_not_stated() -> None:
+    """As an IPAddress of Cluster API names its IPAddressClaim, whose finalizer gives it back."""
+    claim = manifest({"poolRef": {"kind": "Pool", "name": "any"}}, kind="AddressClaim", name="a")
+    address = manifest({"claimRef": {"name": "a"}}, kind="Address", name="b")
+    assert deletion([claim, address]) == {key_of(claim): set(), key_of(address): {key_of(claim)}}
+
+
 def test_a_secret_of_a_token_is_written_after_its_account_though_that_names_it() -> None:
     """Kubernetes deletes such a Secret if there is no such account."""
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "runner", "namespace": "blue"}}

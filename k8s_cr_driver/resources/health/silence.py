@@ -67,7 +67,22 @@ def _unwritten(live: Object, now: datetime.datetime) -> float | None:
 def remedy(live: Object, health: Health) -> str:
     """What to ask of an object on which nobody acts, if no cause is known; `health` is what its status says."""
     question = f"does the controller of {kind_of(live).group or 'its kind'} run?"
+    if acted := _acted_until(live):
+        question = f"its controller acted until {acted}: what it needs may have been deleted, such as a Secret, or {question}"
     return f"{question} If it never writes a status, {REMEDY}" if health.reason in _SAYS_NOTHING else question
+
+
+def _acted_until(live: Object) -> str:
+    """When a controller wrote a status or a finalizer last, which nobody applies; "" if none did, or that is not known."""
+    written = (
+        text(entry, "time")
+        for entry in entries(live, "metadata", "managedFields")
+        if text(entry, "subresource") == "status"
+        or mapping(entry, "fieldsV1", "f:status")
+        or (text(entry, "operation") == "Update" and mapping(entry, "fieldsV1", "f:metadata", "f:finalizers"))
+    )
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return max((stamp for stamp in written if _age(stamp, now) is not None), default="")
 
 
 def _silent(seconds: float, sign: str) -> Health:
