@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import configparser
+import importlib.metadata
+import re
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -338,3 +341,13 @@ def test_the_storage_server_is_not_scaled() -> None:
     returned, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
     assert failure == ""
     assert returned["vnf_instance"]["metadata"]["node_cluster"]["storage"] == {"vdu": "storage_server"}
+
+
+def test_each_driver_of_a_script_is_an_entry_point() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(MGMT.parent / "setup.cfg")
+    lines = setup["entry_points"][hook.GROUP].split("\n")
+    named = dict(re.split(r"\s*=\s*", line) for line in lines if line)
+    assert named.keys() == scripts.OWN.keys()
+    for name, found in named.items():
+        assert callable(importlib.metadata.EntryPoint(name, found, hook.GROUP).load())

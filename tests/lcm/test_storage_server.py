@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.lcm import hook
+from k8s_cr_driver.lcm.kubespray import kubespray
+from k8s_cr_driver.lcm.node_clusters import persistent_volumes
 from k8s_cr_driver.ssh.host import Host
 from tests.cloud import openstack, stacks
 from tests.cloud.openstack import OpenStack
@@ -38,7 +41,10 @@ class Tacker:
         attached = {"id": ID, "attachments": [{"server_id": "storageServer-server"}]}
         cloud.responses["/block-storage/volumes/detail"]["volumes"].append(attached)
 
-    def heal(self, *, force: bool = False, with_volume: bool = False) -> tuple[dict[str, Any], str]:
+    def heal(
+        self, driver: Callable[[hook.Call], None] = persistent_volumes, *, force: bool = False, with_volume: bool = False
+    ) -> tuple[dict[str, Any], str]:
+        """What is kept in the instance, and the error."""
         master, worker = ({**GROUP, "vdu_id": f"{role}Node", "ssh_cp_name": f"{role}Node_CP1"} for role in ("master", "worker"))
         storage_server = {
             **GROUP,
@@ -53,19 +59,31 @@ class Tacker:
             "ssh_host_keys": [one.server.public_key for one in self.machines.values()],
             "storage_server": storage_server,
             "pv_registration_params": [{"pv_manifest_file_path": "pv.yaml", "nfs_server_cp": "storageServer_CP1"}],
+            **({"ansible": self._ansible} if driver is kubespray else {}),
         }
         removed = [{"type": "COMPUTE", "resource": {"resourceId": "storageServer-server"}}]
         removed += [{"type": "STORAGE", "resource": {"resourceId": ID}}] if with_volume else []
         vim = {"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3", **self.cloud.vim()}
-        given = {
-            "operation": "heal_start",
-            "request": {"vnfcInstanceId": ["v"], "additionalParams": {"k8s_cluster_installation_param": parameter}},
-            "vnf_instance": {**self.deployed.record(), "vimConnectionInfo": {"vim1": vim}},
-            "grant_request": {"removeResources": removed},
-            "user_script_err_handling_data": {},
-            "tmp_csar_dir": str(self.package),
-        }
-        return hook.respond("persistent_volumes", self.package / "Scripts" / "persistent_volumes.py", given)
+        call = hook.Call(
+            "heal_start",
+            self.package / "Scripts" / "x.py",
+            {"vnfcInstanceId": ["v"], "additionalParams": {"k8s_cluster_installation_param": parameter}},
+            {**self.deployed.record(), "vimConnectionInfo": {"vim1": vim}},
+            {},
+            {"removeResources": removed},
+            self.package,
+        )
+        try:
+            driver(call)
+        except DriverError as error:
+            return {}, hook.line(error)
+        return call.instance["metadata"]["node_cluster"]["storage"], ""
+
+    @property
+    def _ansible(self) -> dict[str, Any]:
+        paths = {"kubespray_root_path": "/opt/kubespray", "transferring_inventory_path": "/opt/inventories"}
+        keys = [one.server.public_key for one in self.machines.values()]
+        return {**GROUP, **paths, "ip_address": "127.0.0.9", "host_keys": keys}
 
 
 @pytest.fixture
@@ -84,13 +102,14 @@ def tacker(tmp_path: Path, options_file: Path, monkeypatch: pytest.MonkeyPatch) 
         yield Tacker(stack.enter_context(openstack.serving()), found, tmp_path)
 
 
-def test_a_storage_server_whose_volumes_nobody_uses_is_replaced(tacker: Tacker) -> None:
+@pytest.mark.parametrize("driver", [persistent_volumes, kubespray])
+def test_a_storage_server_whose_volumes_nobody_uses_is_replaced(tacker: Tacker, driver: Callable[[hook.Call], None]) -> None:
+    """Whoever has made the cluster."""
     master = tacker.machines["masterNode"]
     master.become_master(FREE)
-    returned, failure = tacker.heal()
+    kept, failure = tacker.heal(driver)
     assert failure == ""
     assert master.log == ["kubectl delete persistentvolume one --ignore-not-found --timeout=60s"]
-    kept = returned["vnf_instance"]["metadata"]["node_cluster"]["storage"]
     assert kept == {"vdu": "storageServer", "report": [f"volume: the Cinder volume {ID} is kept with its data"]}
     assert [name for name, one in tacker.machines.items() if one.server.logins] == ["masterNode"], "the server may be dead"
     assert len(tacker.cloud.seen) == 4
@@ -115,10 +134,10 @@ def test_a_storage_server_whose_volumes_are_in_use_stays_unless_forced(
     master.become_master(volumes, pods)
     _, failure = tacker.heal(with_volume=True)
     lost = f"volume: the Cinder volume {ID} is replaced by a new one, and its data are lost"
-    refused = "persistent_volumes: the storage server cannot be replaced while its volumes are in use"
+    refused = "the storage server cannot be replaced while its volumes are in use"
     assert failure.startswith(f"{refused}; {reason}; {lost}; Delete the Pods and claims")
     assert master.log == []
-    returned, failure = tacker.heal(with_volume=True, force=True)
+    kept, failure = tacker.heal(with_volume=True, force=True)
     assert failure == ""
-    report = returned["vnf_instance"]["metadata"]["node_cluster"]["storage"]["report"]
-    assert report[0] == lost and report[-1] == "Pod ns/web mounts it: it is forced, and waits for the new server"
+    assert kept["report"][0] == lost
+    assert kept["report"][-1] == "Pod ns/web mounts it: it is forced, and waits for the new server"
