@@ -457,7 +457,7 @@ def test_many_clusters_of_an_instance_have_a_few_threads(
         registrar.store.accept(replace(ready(workload), cluster=f"default/red-{number}"))
     registrar.start()
     wait_until(lambda: len(entered) >= registration.EACH)
-    assert sum(one.name.startswith("register ") for one in set(threading.enumerate()) - before) == registration.EACH
+    assert sum(one.name.startswith("register default/red-") for one in set(threading.enumerate()) - before) == registration.EACH
     release.set()
     wait_until(lambda: len(cloud.vims) == 20)
 
