@@ -26,8 +26,10 @@ with warnings.catch_warnings():
     from k8s_cr_driver.cli.package import package
     from k8s_cr_driver.cli.purge import purge
     from k8s_cr_driver.cli.receive import receive
+    from k8s_cr_driver.cli.role import role
     from k8s_cr_driver.cli.tree import tree
     from k8s_cr_driver.cli.validate import validate
+    from k8s_cr_driver.cli.vim import vim
 
 ENTRY_POINTS = "k8s_cr_driver.commands"
 """Entry points of commands whose modules need more than this room may import, such as Tacker."""
@@ -66,7 +68,7 @@ def main() -> None:
     """Work with VNF packages, and with VNF instances, whose resources are Kubernetes objects of any kind."""
 
 
-for command in (init, package, validate, check_package, health, diff, instances, tree, purge, receive, confirm):
+for command in (init, package, validate, check_package, health, diff, instances, tree, purge, receive, confirm, role, vim):
     main.add_command(command)
 
 for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):

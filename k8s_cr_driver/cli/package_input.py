@@ -73,15 +73,20 @@ def with_namespace(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def requested(folder: Path) -> str:
     """The namespace that the request.json of a package names, as `init` writes it; else `default`."""
+    return text(request_of(folder), "additionalParams", "namespace") or "default"
+
+
+def request_of(folder: Path) -> dict[str, Any]:
+    """The request.json of a package; empty if it has none, or one that is no request."""
     path = folder / REQUEST
     if not path.is_file():  # a named pipe has no end
-        return "default"
+        return {}
     try:
         with path.open(encoding="utf-8") as file:
             request = json.loads(file.read(_REQUEST_LIMIT))
     except (OSError, ValueError, RecursionError):
-        return "default"
-    return text(request, "additionalParams", "namespace") or "default"
+        return {}
+    return request if isinstance(request, dict) else {}
 
 
 def _pairs(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -29,18 +30,27 @@ TOKEN_WITHIN = 30.0
 
 
 def token(connection: Connection) -> str:
-    """The token of the ServiceAccount, which is created if it does not exist. Raises DriverError."""
+    """The token of Tacker's ServiceAccount, which is created if it does not exist. Raises DriverError."""
     client = Client(connection, discover(connection))
-    for manifest in yaml.safe_load_all(MANIFESTS.read_text()):
-        live = _applied(client, manifest)
-    return _token(client, live)
+    return token_of(client, list(yaml.safe_load_all(MANIFESTS.read_text())), MANAGER)
 
 
-def _applied(client: Client, manifest: Object) -> Object:
+def token_of(client: Client, manifests: Sequence[Object], manager: str) -> str:
+    """
+    The token in the last of these objects, a Secret, once all are applied.
+
+    Raises DriverError for a kind that is not served, and if no token is written.
+    """
+    *others, secret = (_applied(client, manifest, manager) for manifest in manifests)
+    del others
+    return _token(client, secret)
+
+
+def _applied(client: Client, manifest: Object, manager: str) -> Object:
     resource = client.resources.find(kind_of(manifest))
     if resource is None:
-        raise DriverError(f"{key_of(manifest)}: the workload cluster does not serve this kind")
-    return client.apply(resource, manifest, MANAGER, force=True)
+        raise DriverError(f"{key_of(manifest)}: the cluster does not serve this kind")
+    return client.apply(resource, manifest, manager, force=True)
 
 
 def _token(client: Client, secret: Object) -> str:
@@ -50,7 +60,7 @@ def _token(client: Client, secret: Object) -> str:
     while not (value := field(secret, "data", "token")):
         tries += 1
         if time.monotonic() > end:
-            raise ConnectionFailed(f"{key_of(secret)} of the workload cluster gets no token; is its token controller running?")
+            raise ConnectionFailed(f"{key_of(secret)} gets no token; is its token controller running?")
         time.sleep(backoff.delay(tries))
         secret = client.read(resource, key_of(secret))
     return base64.b64decode(value).decode()

@@ -219,11 +219,12 @@ def _plurals(kinds: Iterable[GroupKind], objects: Iterable[Object]) -> dict[str,
     said = {defined_by(obj): field(obj, "spec", "names", "plural") for obj in objects if kind_of(obj) == CRD}
     plurals: dict[str, dict[GroupKind, str]] = defaultdict(dict)
     for kind in kinds:
-        plurals[kind.group][kind] = str(said.get(kind) or _guessed_plural(kind.kind.lower()))
+        plurals[kind.group][kind] = str(said.get(kind) or guessed_plural(kind.kind.lower()))
     return plurals
 
 
-def _guessed_plural(singular: str) -> str:
+def guessed_plural(singular: str) -> str:
+    """The name of a resource by English grammar, from its kind in lower case."""
     if singular.endswith(("s", "x", "ch", "sh")):
         return f"{singular}es"
     return f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"

@@ -89,7 +89,7 @@ def test_the_service_account_has_the_documented_role_and_no_more(workload: FakeA
 
 def test_a_cluster_without_a_token_controller_is_reported(tls_api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_account, "TOKEN_WITHIN", 0.1)
-    message = "Secret tacker-vim/tacker-vim of the workload cluster gets no token"
+    message = "Secret tacker-vim/tacker-vim gets no token"
     endpoint = Endpoint(tls_api.url, ca=tls_api.ca_cert or "")
     with Connection(endpoint) as connection, pytest.raises(ConnectionFailed, match=message):
         service_account.token(connection)
