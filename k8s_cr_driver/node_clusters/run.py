@@ -26,6 +26,8 @@ from k8s_cr_driver.ssh.hosts import Hosts
 BOOT_WITHIN = 300.0
 """Seconds in which a new server has to accept a login."""
 INSTALL_WITHIN, KUBEADM_WITHIN, READY_WITHIN = 1800.0, 900.0, 300.0
+HOLDER_WITHIN = 30.0
+"""Seconds in which one master has the virtual IP, after a change of the load balancing."""
 NOTICED_WITHIN = 90.0
 """Seconds in which a node whose server is dead is not Ready any more: 50 by default, and what the look takes."""
 TRIES = 10
@@ -250,17 +252,12 @@ class Run:
 
     def _await_holder(self) -> None:
         """One master has the virtual IP; two may have it for a moment."""
-        work.until(lambda: self._holders(), lambda found: len(found) == 1, 30, "has the virtual IP; exactly one master has to")
+        wrong = "has the virtual IP; exactly one master has to"
+        work.until(self._holders, lambda found: len(found) == 1, HOLDER_WITHIN, wrong)
 
     def _holders(self) -> list[str]:
-        facts = Facts(
-            {
-                node.name: server
-                for node in self.inventory.masters
-                if (server := self._server(node, 0.0)) is not None
-            }
-        )
-        return plan.holders(self.inventory, facts)
+        read = {node.name: self._server(node, 0.0) for node in self.inventory.masters}
+        return plan.holders(self.inventory, Facts({name: one for name, one in read.items() if one is not None}))
 
     def _verify(self) -> None:
         """All nodes are Ready."""

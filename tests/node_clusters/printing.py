@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts that only print, of the cluster in `clusters`; as `ssh.hosts.Hosts`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from k8s_cr_driver.node_clusters import parameters, run
+from k8s_cr_driver.ssh.command import Command
+from k8s_cr_driver.ssh.host import Host, Unreachable
+
+from .clusters import INVENTORY, MASTERS
+from .test_parameters import GIVEN
+
+SERVER = "interface=eth0\njoined=yes\ncontrol=yes\nunit=haproxy active\nunit=keepalived active\n"
+
+
+@dataclass
+class Hosts:
+    """`dead` do not respond, which the cluster notices at the look `noticed`; `holders` have the virtual IP."""
+
+    dead: Collection[str] = ()
+    noticed: int = 1
+    holders: Collection[str] = ()
+    connections: int = 0
+    looks: int = 0
+    done: list[str] = field(default_factory=list)
+
+    def run(self, host: Host, command: Command) -> str:
+        if host.name in self.dead:
+            raise Unreachable(host, "no connection")
+        if command.what == "the look at the server":
+            return f"{SERVER}holds={'yes' if host.name in self.holders else ''}\n"
+        if command.what == "the look at the cluster":
+            self.looks += 1
+            members = [{"ID": one.server, "name": one.name, "peerURLs": [f"https://{one.address}:2380"]} for one in MASTERS]
+            healthy = [one.address for one in MASTERS]
+            return "\n".join((json.dumps({"items": self._nodes()}), json.dumps({"members": members}), *healthy))
+        self.done.append(command.what)
+        return ""
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        return [_node(node.name, node.name not in self.dead or self.looks < self.noticed) for node in INVENTORY.nodes]
+
+
+def _node(name: str, is_ready: bool) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "status": {"conditions": [{"type": "Ready", "status": str(is_ready)}]}}
+
+
+def operation(hosts: Hosts) -> run.Run:
+    """On all servers of the cluster."""
+    reach = {node.name: Host(node.name, node.ssh, "u") for node in INVENTORY.nodes}
+    given = parameters.read(GIVEN, {}, "4a1f")
+    return run.Run(hosts, reach, "4a1f", INVENTORY, given, run.Package(), lambda _: None)  # type: ignore[arg-type]
