@@ -10,7 +10,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +22,7 @@ from k8s_cr_driver.engine.watches import WATCH_LIMITS
 from k8s_cr_driver.errors import Forbidden, InvalidRequest
 from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.package.limits import Limits
+from k8s_cr_driver.ssh import host_keys
 from k8s_cr_driver.vnf import tenants
 from k8s_cr_driver.vnf.counts import VNFCS
 from k8s_cr_driver.vnf.policy import Policy
@@ -282,11 +283,29 @@ VIM_CLOUD_OPTIONS = [
     cfg.ListOpt("projects", default=[], help="Ids of the OpenStack projects there whose clusters become VIMs."),
 ]
 """Of a group ``[k8s_cr_vim_cloud:NAME]``, which packages and requests choose by NAME."""
+LOAD_BALANCER = "k8s_cr_load_balancer"
+LOAD_BALANCER_OPTIONS = [
+    cfg.StrOpt("address", help="IP address of the load balancer, for SSH."),
+    cfg.StrOpt("username", help="The user there, who may call sudo without a password."),
+    cfg.StrOpt("private_key", help="Path of a private key of OpenSSH, without a passphrase, that opens it."),
+    cfg.ListOpt("projects", default=[], help="Ids of the projects of Tacker whose instances may expose NodePorts there."),
+]
+"""Of a group ``[k8s_cr_load_balancer:NAME]``, which requests of CNFs choose by NAME."""
 HEAT_OPTIONS = [
     cfg.BoolOpt("heat_verify_cert", default=False),
     cfg.StrOpt("heat_ca_cert_file", default=""),
 ]
 """Tacker's own."""
+
+
+@dataclass(frozen=True)
+class LoadBalancer:
+    """A load balancer of the operator."""
+
+    address: str
+    username: str
+    key: str = field(repr=False)
+    """A private key."""
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -450,6 +469,38 @@ def _check_project(found: Any, what: str, group: str, keystone: str, project: Ca
         raise Forbidden(f"{what} for another cloud; ask for keystone of [{group}]")
     if not found.projects or project() not in found.projects:
         raise Forbidden(f"{what} for other projects; ask for projects of [{group}]")
+
+
+def known_host_keys(options: Any, address: str) -> tuple[str, ...]:
+    """In such a script: the host keys of a server that is not the instance's, as the operator has them. InvalidRequest."""
+    try:
+        text = Path(options.ssh_known_hosts).read_text(encoding="utf-8") if options.ssh_known_hosts else ""
+    except (OSError, UnicodeDecodeError):
+        raise InvalidRequest("[k8s_cr] ssh_known_hosts: cannot be read; ask the operator") from None
+    found = host_keys.known(text, address)
+    if not found:
+        raise InvalidRequest(
+            f"host_keys: is missing, and the operator's ssh_known_hosts has no host key of {address}; give it as a list of "
+            "lines TYPE BASE64, such as those in /etc/ssh/*.pub there"
+        )
+    return tuple(found)
+
+
+def load_balancer(options: Any, name: str, project: str) -> LoadBalancer:
+    """In such a script: the load balancer that the operator has under this name. InvalidRequest, Forbidden for others.
+
+    `project`: that of the instance, in Tacker.
+    """
+    group = f"{LOAD_BALANCER}:{name}"
+    found = _group(options.conf, group, LOAD_BALANCER_OPTIONS)
+    if found is None:
+        raise InvalidRequest(f"load_balancer: the conductor has no load balancer {name!r}; the operator adds it as [{group}]")
+    if not project or project not in found.projects:
+        raise Forbidden(f"load_balancer: the operator has {name} for other projects; ask for projects of [{group}]")
+    try:
+        return LoadBalancer(found.address or "", found.username or "", Path(found.private_key).read_text(encoding="ascii"))
+    except (OSError, UnicodeDecodeError, cfg.Error, TypeError):
+        raise InvalidRequest(f"load_balancer: private_key of [{group}] cannot be read; ask the operator") from None
 
 
 def heat_verification(options: Any) -> bool | str:

@@ -6,12 +6,11 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from k8s_cr_driver.cloud.stack import Stack
-from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
-from k8s_cr_driver.lcm import hook
+from k8s_cr_driver.errors import DriverError, InvalidPackage
+from k8s_cr_driver.lcm import conf, hook
 from k8s_cr_driver.lcm.node_clusters import Operation
 from k8s_cr_driver.node_clusters import inventory
 from k8s_cr_driver.node_clusters.inventory import Endpoint, Inventory, Node, Role
@@ -19,7 +18,6 @@ from k8s_cr_driver.node_clusters.kubeadm.balancing import API_SERVER_PORT
 from k8s_cr_driver.node_clusters.kubespray import ansible_server, parameters
 from k8s_cr_driver.node_clusters.kubespray.run import Run
 from k8s_cr_driver.node_clusters.parameters import Parameters
-from k8s_cr_driver.ssh import host_keys
 from k8s_cr_driver.ssh.command import Command
 from k8s_cr_driver.ssh.host import Host
 from k8s_cr_driver.ssh.hosts import Hosts
@@ -108,22 +106,8 @@ class KubesprayOperation(Operation):
             ansible_server.NAME,
             given.address,
             given.username,
-            trusted=given.host_keys or self._known(given.address),
+            trusted=given.host_keys or conf.known_host_keys(self.call.options, given.address),
             private_key=key[0] if key else "",
             password=given.password,
         )
         return functools.partial(self._open.enter_context(self._opened_by(key)).run, host)
-
-    def _known(self, address: str) -> tuple[str, ...]:
-        """The keys of a server that is not the instance's, as the operator knows them."""
-        path = self.call.options.ssh_known_hosts
-        try:
-            found = host_keys.known(Path(path).read_text(encoding="utf-8"), address) if path else []
-        except (OSError, UnicodeDecodeError):
-            raise InvalidRequest("[k8s_cr] ssh_known_hosts: cannot be read; ask the operator") from None
-        if not found:
-            raise InvalidRequest(
-                f"ansible.host_keys: is missing, and the operator's ssh_known_hosts has no host key of {address}; give it as a "
-                "list of lines TYPE BASE64, such as those in /etc/ssh/*.pub there"
-            )
-        return tuple(found)

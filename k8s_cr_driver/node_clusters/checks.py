@@ -81,6 +81,15 @@ def are_keys(value: Any) -> str:
     return "" if is_right else "must be a list of public keys of SSH, such as `ssh-ed25519 AAAA...`"
 
 
+def is_address(value: Any) -> str:
+    """One that a server can have: 0.0.0.0 stands in the specification's example."""
+    try:
+        is_right = isinstance(value, str) and not ipaddress.ip_address(value).is_unspecified
+    except ValueError:
+        is_right = False
+    return "" if is_right else "must be the IP address of a server"
+
+
 def between(least: int, most: int) -> Check:
     def check(value: Any) -> str:
         return "" if type(value) is int and least <= value <= most else f"must be an integer from {least} to {most}"

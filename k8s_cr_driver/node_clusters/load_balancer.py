@@ -83,6 +83,10 @@ defaults
   timeout client 1h
   timeout server 1h
   timeout client-fin 30s
+frontend alive
+  bind 127.0.0.1:8404
+  mode http
+  monitor-uri /alive
 """
 _API = """\
 frontend api

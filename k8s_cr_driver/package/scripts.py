@@ -20,6 +20,7 @@ CREDENTIAL_SENDER = "credential_sender"
 OWN = {
     CREDENTIAL_SENDER: "sends the kubeconfigs of its workload clusters",
     "ha_masters": "makes a Kubernetes cluster with several masters of its servers",
+    "node_ports": "exposes its NodePorts on an external load balancer",
     "kubespray": "makes a Kubernetes cluster of its servers by kubespray",
     "persistent_volumes": "makes a Kubernetes cluster with volumes over NFS of its servers",
 }

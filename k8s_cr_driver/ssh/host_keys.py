@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import re
 
-import asyncssh
-
 BEGIN, END = "-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----"
 TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
 KEYS = 10
@@ -30,6 +28,8 @@ def of_console(text: str) -> list[str]:
 
 def known(text: str, address: str) -> list[str]:
     """The keys that a file of known hosts has for an address (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT), none that is revoked."""
+    import asyncssh  # it is slow to import, and the conductor reads no such file
+
     try:
         found = asyncssh.import_known_hosts(text).match(address, address, None)
     except (ValueError, asyncssh.KeyImportError):

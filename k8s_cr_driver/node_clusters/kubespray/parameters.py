@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -127,15 +126,6 @@ def _balancer(merged: Mapping[str, Any]) -> Balancer | None:
     )
 
 
-def _is_address(value: Any) -> str:
-    """One that a server can have: 0.0.0.0 stands in the specification's example."""
-    try:
-        is_right = isinstance(value, str) and not ipaddress.ip_address(value).is_unspecified
-    except ValueError:
-        is_right = False
-    return "" if is_right else "must be the IP address of a server"
-
-
 def _is_folder(value: Any) -> str:
     is_right = isinstance(value, str) and _FOLDER.fullmatch(value.rstrip("/")) and ".." not in value.split("/")
     return "" if is_right else "must be an absolute path of letters, digits, and the characters . _ - /"
@@ -143,13 +133,6 @@ def _is_folder(value: Any) -> str:
 
 def _is_boolean(value: Any) -> str:
     return "" if isinstance(value, bool) else f"must be true or false, not {type_name(value)}"
-
-
-def _are_host_keys(value: Any) -> str:
-    is_right = isinstance(value, list) and 0 < len(value) <= host_keys.KEYS and all(
-        isinstance(one, str) and host_keys.public_key(one) for one in value
-    )
-    return "" if is_right else f"must be a list of up to {host_keys.KEYS} public keys, each a line TYPE BASE64"
 
 
 def _are_tags(value: Any) -> str:
@@ -177,11 +160,11 @@ def _are_ports(value: Any) -> str:
 
 _TABLES: Mapping[str, checks.Table] = {
     ANSIBLE: {
-        "ip_address": _is_address,
+        "ip_address": checks.is_address,
         "username": checks.is_user,
         "password": checks.is_text,
         "ssh_key": checks.is_name,
-        "host_keys": _are_host_keys,
+        "host_keys": checks.are_keys,
         "kubespray_root_path": _is_folder,
         "transferring_inventory_path": _is_folder,
         "ansible_playbook": _is_folder,

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The management driver of a CNF whose NodePorts stand on the external load balancer of its cluster.
+
+The load balancer is that of the operator, by its name, or the request says how to log in there. A name opens it only for
+instances of the projects that the operator lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
+from k8s_cr_driver.kube import lists
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.lcm import conf, hook, receivers
+from k8s_cr_driver.logs import logger
+from k8s_cr_driver.node_clusters import checks, load_balancer
+from k8s_cr_driver.objects.fields import entries, field, mapping, text, texts, type_name
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.redaction import lines
+from k8s_cr_driver.ssh import host_keys
+from k8s_cr_driver.ssh.host import Host
+from k8s_cr_driver.ssh.hosts import Hosts
+
+LOG = logger(__name__)
+PARAMETER, SECTION = "lcm-kubernetes-external-lb", "external_lb_param"
+KEY = "node_ports"
+"""Key in the metadata of the VnfInstance and in user_script_err_handling_data."""
+WITHIN = 300.0
+"""Seconds for one operation."""
+EXPOSES = (
+    *("instantiate_end", "scale_end", "heal_end", "change_current_package_end"),
+    *("scale_rollback_end", "change_current_package_rollback_end"),
+)
+WITHDRAWS = ("terminate_start", "instantiate_rollback_end")
+PORTS = range(1024, 65536)
+_TABLE: checks.Table = {
+    "load_balancer": checks.is_name,
+    "ip_address": checks.is_address,
+    "ssh_username": checks.is_user,
+    "ssh_password": checks.is_text,
+    "host_keys": checks.are_keys,
+}
+
+
+def node_ports(call: hook.Call) -> None:
+    """The entry point of the management driver `node_ports`. Raises DriverError."""
+    if call.operation not in (*EXPOSES, *WITHDRAWS):
+        raise InvalidPackage(f"{call.operation}: node_ports has nothing to do there; remove it from the VNFD")
+    stored: Object = {**mapping(call.instance, "metadata", KEY), **mapping(call.error_data, KEY)}
+    given = {**mapping(stored, "settings"), **_of_request(call)}
+    withdraws = call.operation in WITHDRAWS
+    if withdraws and not stored.get("ports"):
+        _keep(call, {})
+        return
+    project = receivers.project(call.instance) or text(stored, "project")
+    host, judge = _host(call, given, project)
+    with hook.deadline(WITHIN):
+        ports = [] if withdraws else sorted(set(_ports(call)))
+        # Before the change: what a crash has left is withdrawn by the rollback.
+        kept = {"settings": _without_password(given), "ports": ports or stored.get("ports", []), "project": project}
+        _keep(call, kept)
+        with Hosts(judge) as hosts:
+            name = f"cnf-{call.instance['id']}"
+            try:
+                load_balancer.changed(lambda one: hosts.run(host, one), name, load_balancer.of_cnf(ports))
+            except ValueError:
+                raise DriverError(f"{host.name}: the data of the load balancer cannot be read") from None
+    LOG.info("%s %s: ports %s", call.instance["id"], call.operation, ports)
+    _keep(call, {**kept, "ports": ports} if ports else {})
+
+
+def _of_request(call: hook.Call) -> Mapping[str, Any]:
+    """The section of the request. Raises InvalidRequest with all mistakes."""
+    where = f"additionalParams.{PARAMETER}.{SECTION}"
+    given = field(call.additional_params.get(PARAMETER, {}), SECTION) or {}
+    if not isinstance(given, Mapping):
+        raise InvalidRequest(f"{where}: must be a mapping, not {type_name(given)}")
+    if found := list(checks.fields(where, _TABLE, given)):
+        raise InvalidRequest(lines(found))
+    return given
+
+
+def _host(call: hook.Call, given: Mapping[str, Any], project: str) -> tuple[Host, Any]:
+    """The load balancer, and who judges its address."""
+    name = text(given, "load_balancer")
+    if name:
+        found = conf.load_balancer(call.options, name, project)
+        keys = conf.known_host_keys(call.options, found.address)
+        host = Host(f"the load balancer {name}", found.address, found.username, trusted=keys, private_key=found.key)
+        return host, lambda address: None
+    missing = [key for key in ("ip_address", "ssh_username") if not given.get(key)]
+    if missing:
+        where = f"additionalParams.{PARAMETER}.{SECTION}: {', '.join(missing)}"
+        raise InvalidRequest(f"{where}: is missing; or give load_balancer, the name of one of the operator")
+    own = tuple(map(host_keys.public_key, texts(given, "host_keys")))
+    address = given["ip_address"]
+    rules = conf.ssh_rules(call.options)
+    trusted = own or conf.known_host_keys(call.options, address)
+    host = Host("the load balancer", address, given["ssh_username"], trusted=trusted, password=text(given, "ssh_password"))
+    return host, lambda one: rules(one, [one])
+
+
+def _ports(call: hook.Call) -> Iterator[int]:
+    """The TCP NodePorts of the instance's Services."""
+    endpoint = call.endpoint()
+    if endpoint is None:
+        raise InvalidRequest("the VNF instance has no VIM of a cluster")
+    selector = ("labelSelector", f"{INSTANCE_LABEL}={call.instance['id']}")
+    with Connection(endpoint) as connection:
+        for namespace in filter(None, call.namespaces()):
+            for page in lists.pages(connection, f"/api/v1/namespaces/{namespace}/services", [selector]):
+                for service in entries(page, "items"):
+                    yield from _of_service(service)
+
+
+def _of_service(service: Mapping[str, Any]) -> Iterator[int]:
+    if text(service, "spec", "type") != "NodePort":
+        return
+    for port in entries(service, "spec", "ports"):
+        number = port.get("nodePort")
+        if type(number) is int and number in PORTS:
+            if port.get("protocol", "TCP") == "TCP":
+                yield number
+            else:
+                LOG.warning("Service %s: HAProxy cannot balance %s", text(service, "metadata", "name"), number)
+
+
+def _without_password(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in given.items() if key != "ssh_password"}
+
+
+def _keep(call: hook.Call, kept: Mapping[str, Any]) -> None:
+    metadata = call.instance["metadata"] = mapping(call.instance, "metadata")
+    for owner in (metadata, call.error_data):
+        owner.pop(KEY, None)
+        if kept:
+            owner[KEY] = dict(kept)
