@@ -14,7 +14,7 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.driver import Driver
 from tests.fake_api import FakeApi, faults
-from tests.instance import obj
+from tests.instance import crontab_crd, obj
 from tests.lcm.instance import Instance
 from tests.lcm.web import deployment
 
@@ -133,6 +133,71 @@ def test_a_count_that_an_autoscaler_resets_names_it(cluster: FakeApi, tmp_path: 
     cluster.cluster.reactions.insert(0, ("Deployment", None, reset))
     with pytest.raises(sol_ex.SolException, match=rf"CountReset\): spec.replicas is 2 instead of 4: {NAME} has set it"):
         blue.scale("SCALE_OUT")
+
+
+def scaled_object(least: int | None = 2, most: int | None = 4, **target: str) -> dict[str, Any]:
+    counts = {"minReplicaCount": least, "maxReplicaCount": most}
+    spec = {"scaleTargetRef": {"name": "web", **target}, **{name: count for name, count in counts.items() if count is not None}}
+    return obj("stable.example.com/v1", "ScaledObject", "queue", "default", spec=spec)
+
+
+def with_scaled_objects(cluster: FakeApi) -> None:
+    crd = crontab_crd()
+    crd["metadata"]["name"] = "scaledobjects.stable.example.com"
+    crd["spec"]["names"] = {"kind": "ScaledObject", "plural": "scaledobjects", "singular": "scaledobject"}
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] = {"spec": free, "status": free}
+    cluster.put(crd, manager="kubectl")
+
+
+def lists_of_others(cluster: FakeApi) -> int:
+    return len(cluster.requests.select("GET", "scaledobjects"))
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        scaled_object(),
+        scaled_object(apiVersion="apps/v1", kind="Deployment"),
+        scaled_object(least=None),
+    ],
+)
+def test_an_autoscaler_that_has_made_no_other_yet_is_seen(cluster: FakeApi, tmp_path: Path, manifest: dict[str, Any]) -> None:
+    with_scaled_objects(cluster)
+    blue = web(cluster, tmp_path, 3)
+    cluster.put(manifest)
+    cluster.requests.clear()
+    with pytest.raises(sol_ex.SolException, match=r"cannot be 5: ScaledObject\.stable\S+ default/queue \(min.* would undo it"):
+        blue.scale("SCALE_OUT")
+    assert cluster.requests.writes == []
+    assert lists_of_others(cluster) == 1
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        scaled_object(most=5),
+        scaled_object(least=None, most=None),
+        scaled_object(kind="StatefulSet"),
+        scaled_object() | {"status": {"conditions": [{"type": "Paused", "status": "True"}]}},
+    ],
+)
+def test_another_autoscaler_that_would_undo_nothing(cluster: FakeApi, tmp_path: Path, manifest: dict[str, Any]) -> None:
+    with_scaled_objects(cluster)
+    blue = web(cluster, tmp_path, 3)
+    cluster.put(manifest)
+    blue.scale("SCALE_OUT")
+    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 5
+
+
+def test_no_others_are_listed_where_the_first_kind_has_one(cluster: FakeApi, tmp_path: Path) -> None:
+    with_scaled_objects(cluster)
+    blue = web(cluster, tmp_path, 3)
+    cluster.put(scaled_object())
+    cluster.put(autoscaler(most=5))
+    blue.scale("SCALE_OUT")
+    blue.heal()
+    assert lists_of_others(cluster) == 0
 
 
 def test_no_other_verb_asks_for_autoscalers(cluster: FakeApi, tmp_path: Path) -> None:
