@@ -45,7 +45,7 @@ class CommandHelp(Directive):
 
     def run(self):
         found = []
-        for command in ([], *([name] for name in sorted(commands.main.commands))):
+        for command in ([], *([name] for name in commands.main.list_commands(None))):
             answer = CliRunner().invoke(commands.main, [*command, "--help"], prog_name="k8s-cr", terminal_width=100)
             text = answer.output
             found += [

@@ -1,38 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of `k8s-cr`.
 
-One module for each command. An error is one message without a traceback, and the exit code names one of five outcomes.
+One module for each command, which is imported when the command is used: a completion and `--help` import none of them. An error
+is one message without a traceback, and the exit code names one of five outcomes.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib
 import importlib.metadata
 import os
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-with warnings.catch_warnings():
-    # oslo.utils before 10.2 imports eventlet wherever it is installed, as beside Tacker, and eventlet warns every user
-    warnings.filterwarnings("ignore", "\nEventlet is deprecated")
-    from k8s_cr_driver.cli import failures
-    from k8s_cr_driver.cli.check_package import check_package
-    from k8s_cr_driver.cli.confirm import confirm
-    from k8s_cr_driver.cli.diff import diff
-    from k8s_cr_driver.cli.health import health
-    from k8s_cr_driver.cli.init import init
-    from k8s_cr_driver.cli.instances import instances
-    from k8s_cr_driver.cli.package import package
-    from k8s_cr_driver.cli.purge import purge
-    from k8s_cr_driver.cli.receive import receive
-    from k8s_cr_driver.cli.role import role
-    from k8s_cr_driver.cli.tree import tree
-    from k8s_cr_driver.cli.validate import validate
-    from k8s_cr_driver.cli.vim import vim
+from k8s_cr_driver.cli import failures
 
 ENTRY_POINTS = "k8s_cr_driver.commands"
 """Entry points of commands whose modules need more than this room may import, such as Tacker."""
+
+COMMANDS: Mapping[str, str] = {
+    "check-package": "Check which code of PACKAGE, a folder or a CSAR, may run on the conductor.",
+    "confirm": "Let the VIM of a CLUSTER have another URL or CA.",
+    "diff": "Show what PACKAGE would change on a cluster. Nothing is written.",
+    "health": "Say whether objects are ready, and why.",
+    "init": "Make FOLDER, which `package` makes a CSAR of, from a Helm chart or from Kubernetes manifests.",
+    "instances": "List the VNF instances of a cluster.",
+    "package": "Check FOLDER, as `validate` does, and write a CSAR file of it.",
+    "purge": "Remove INSTANCE from the cluster.",
+    "receive": "Receive the kubeconfigs of workload clusters, which the credential sender sends, in a folder.",
+    "role": "Print a ServiceAccount with just the permissions that the driver needs for PACKAGE, as manifests.",
+    "tree": "Show the objects of an instance or a package.",
+    "validate": "Check PACKAGE, a folder or a CSAR, without a cluster.",
+    "vim": "Print the vimConnectionInfo of a cluster, or with --package the package's request.json with it.",
+}
+"""Name -> the first paragraph of its `--help`. The module, and the function in it, have the name with `_` in place of `-`."""
 
 
 class _Tool(failures.Command, click.Group):
@@ -42,6 +48,46 @@ class _Tool(failures.Command, click.Group):
         if os.environ.get("NO_COLOR"):  # no-color.org; rich heeds it by itself
             ctx.color = False
         return super().invoke(ctx)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return sorted([*COMMANDS, *_of_entry_points()])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        return _of_entry_points().get(cmd_name) or (_imported(cmd_name) if cmd_name in COMMANDS else None)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        limit = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _short(name, limit)) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        return [
+            *(CompletionItem(name, help=_short(name)) for name in names),
+            *click.Command.shell_complete(self, ctx, incomplete),
+        ]
+
+
+def _short(name: str, limit: int = 45) -> str:
+    found = _of_entry_points().get(name) or click.Command(name, help=COMMANDS.get(name))
+    return found.get_short_help_str(limit)
+
+
+def _imported(name: str) -> click.Command:
+    attribute = name.replace("-", "_")
+    with warnings.catch_warnings():
+        # oslo.utils before 10.2 imports eventlet wherever it is installed, as beside Tacker, and eventlet warns every user
+        warnings.filterwarnings("ignore", "\nEventlet is deprecated")
+        command: click.Command = getattr(importlib.import_module(f"k8s_cr_driver.cli.{attribute}"), attribute)
+    return command
+
+
+@functools.cache
+def _of_entry_points() -> dict[str, click.Command]:
+    commands = [entry.load() for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)]
+    return {command.name: command for command in commands}
 
 
 @click.group(
@@ -66,10 +112,3 @@ class _Tool(failures.Command, click.Group):
 @click.version_option(package_name="k8s-cr-driver")
 def main() -> None:
     """Work with VNF packages, and with VNF instances, whose resources are Kubernetes objects of any kind."""
-
-
-for command in (init, package, validate, check_package, health, diff, instances, tree, purge, receive, confirm, role, vim):
-    main.add_command(command)
-
-for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
-    main.add_command(entry.load())
