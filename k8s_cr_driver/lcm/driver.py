@@ -22,7 +22,15 @@ from tacker.sol_refactored.objects.v2 import fields
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.engine.watches import WatchLimits
-from k8s_cr_driver.lcm import desired, intree_driver, permitted, registered_vim, request, scale_status
+from k8s_cr_driver.lcm import (
+    desired,
+    intree_driver,
+    permitted,
+    registered_vim,
+    renewed_kubeconfigs,
+    request,
+    scale_status,
+)
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.problem_details import Verb, abandoning, boundary, is_current
 from k8s_cr_driver.lcm.sync_round import once_in_a_round
@@ -226,6 +234,9 @@ class Driver:
                 raise sol_ex.DbSyncNoDiff("It has been terminated since the round began.")
             with _session(verb, stored, stored.options) as session:
                 before, now, found = _differences(session, stored)
+                renewed = renewed_kubeconfigs.differing(session.connection, vnf_instance)
+                if renewed is not None:
+                    renewed_kubeconfigs.mark(vnf_instance, renewed)
                 vnfd = nfvo_client.NfvoClient().get_vnfd(context, stored.vnfd_id or vnf_instance.vnfdId)
                 scale_status.update_levels(stored, before, now, vnfd)
                 scale_status.add_new_aspects(stored, now, vnfd)
@@ -241,7 +252,8 @@ def _differences(session: Session, stored: StoredInstance) -> tuple[VduObjects, 
     before = session.stored_vdus(stored.vdus)
     now, found = session.look(before, stored.counts)
     agree = stored.vnfcs() == {one.id: one.metadata for one in found}
-    if agree and counts.of(now) == counts.of(before) and not stored.new_aspects:
+    agree = agree and counts.of(now) == counts.of(before) and not stored.new_aspects
+    if agree and renewed_kubeconfigs.differing(session.connection, stored.record) is None:
         raise sol_ex.DbSyncNoDiff("There are no differences in Vnfc resources.")
     return before, now, found
 

@@ -298,6 +298,10 @@ class Session:
         except DriverError as error:
             LOG.warning("%s: not everything could be deleted; rollback does it: %s", operation.id, redact(str(error)))
 
+    @property
+    def connection(self) -> Connection:
+        return self._client.connection
+
     def look(
         self, assigned: VduObjects, recorded: Mapping[str, int]
     ) -> tuple[dict[str, CustomResource], list[vnfcs.Vnfc]]:
