@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,8 @@ from k8s_cr_driver.objects import rule_files
 from k8s_cr_driver.objects.cel_syntax import ExpressionError
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import entries, text
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of
+from k8s_cr_driver.package import marks, normal_form
 from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import explained
@@ -67,6 +69,9 @@ def health(
     found = list(_subjects(kubeconfig, subjects, namespace))
     known = crds_of(obj for path in crds for obj in _objects(str(path), path.read_text()))
     known |= crds_of(obj for obj, _ in found)
+    for one in [*known.values(), *filter(None, itertools.chain.from_iterable(found))]:
+        if not rule_files.is_rules(one):
+            _check_annotations(one)
     of_package = _written([obj for obj, _ in found])
     verdicts = []
     for obj, crd in found:
@@ -132,6 +137,17 @@ def _flat(document: Any, source: str) -> list[Object]:
     if not isinstance(document, dict) or not text(document, "kind") or not text(document, "metadata", "name"):
         raise InvalidPackage(f"{source}: is no object; it needs apiVersion, kind and metadata.name")
     return [document]
+
+
+def _check_annotations(obj: Object) -> None:
+    """Raises InvalidPackage, as `validate` does, for an annotation that an operation would not read as it is meant."""
+    try:
+        normal_form.check_annotations(obj)
+        for name in annotations_of(obj):
+            if wanted := marks.meant(name):
+                raise InvalidPackage(f"metadata.annotations.{name}: is unknown; write {wanted}")
+    except InvalidPackage as error:
+        raise InvalidPackage(f"{key_of(obj)}: {error}") from None
 
 
 def _written(objects: Sequence[Object]) -> Mapping[GroupKind, Rules]:

@@ -62,10 +62,10 @@ class _Optional:
 
 
 class Program:
-    """A compiled expression; ExpressionError if it is none."""
+    """A compiled expression that stands after `before` characters, which columns count; ExpressionError if it is none."""
 
-    def __init__(self, text: str) -> None:
-        tree = parse(text)
+    def __init__(self, text: str, before: int = 0) -> None:
+        tree = parse(text, before)
         self.text = text
         self._value = _compile(tree)
         self.field = _first_field(tree)

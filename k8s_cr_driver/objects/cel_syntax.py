@@ -50,27 +50,28 @@ class _Token(NamedTuple):
     column: int
 
 
-def parse(text: str) -> Node:
-    """The tree of an expression; ExpressionError if it is none."""
+def parse(text: str, before: int = 0) -> Node:
+    """The tree of an expression that stands after `before` characters, which columns count; ExpressionError if it is none."""
     if len(text) > LONGEST:
         raise ExpressionError(f"it has {len(text)} characters, {LONGEST} are allowed")
-    parser = _Parser(_tokens(text))
+    parser = _Parser(_tokens(text, before))
     tree = parser.expression(0)
     parser.end()
     return tree
 
 
-def _tokens(text: str) -> list[_Token]:
+def _tokens(text: str, before: int) -> list[_Token]:
     found, place = [], 0
     while place < len(text):
         match = _TOKEN.match(text, place)
         if match is None:
-            raise ExpressionError(f"column {place + 1}: {text[place]!r} is not understood")
+            remedy = "; write == to compare" if text[place] == "=" else ""
+            raise ExpressionError(f"column {before + place + 1}: {text[place]!r} is not understood{remedy}")
         if match.lastgroup != "space":
             kind = str(match.lastgroup)
-            found.append(_Token(kind, match[kind], place + 1))
+            found.append(_Token(kind, match[kind], before + place + 1))
         place = match.end()
-    return [*found, _Token("end", "the end", len(text) + 1)]
+    return [*found, _Token("end", "the end", before + len(text) + 1)]
 
 
 class _Parser:

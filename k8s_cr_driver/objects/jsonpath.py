@@ -28,17 +28,17 @@ Step = Callable[[Any], list[Any]]
 
 
 class Path:
-    """A compiled path; ExpressionError if it is none. `text` is as it was given."""
+    """A compiled path after `start` characters, which columns count; ExpressionError if it is none. `text` is as given."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, start: int = 0) -> None:
         if len(text) > LONGEST:
             raise ExpressionError(f"it has {len(text)} characters, {LONGEST} are allowed")
         self.text = text
-        inner, before = text.strip(), 1
+        inner, before = text.strip(), start + 1
         if inner.startswith("{"):
             if not inner.endswith("}"):
-                raise ExpressionError(f"column {len(text) + 1}: }} is expected at the end")
-            inner, before = inner[1:-1], 2
+                raise ExpressionError(f"column {start + len(text) + 1}: }} is expected at the end")
+            inner, before = inner[1:-1], start + 2
         inner = inner.removeprefix("$")
         if inner[:1] not in (".", "["):
             inner, before = f".{inner}", before - 1
@@ -51,7 +51,7 @@ class Path:
             self._steps.append(_step(match))
             place = match.end()
         if not self._steps:
-            raise ExpressionError("column 1: a field is expected")
+            raise ExpressionError(f"column {start + 1}: a field is expected")
 
     def find(self, live: Any) -> list[Any]:
         """The values at the path, at most MOST_FOUND."""

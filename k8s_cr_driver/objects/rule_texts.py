@@ -22,6 +22,7 @@ IGNORE_GENERATION = PREFIX + "ignore-generation"
 STORED = "stored"
 NO_ACTIVITY = PREFIX + "no-activity-timeout"
 """Annotation: seconds, see `no_activity_seconds`."""
+_STATUSES = ("true", "false", "unknown")
 LEAST, MOST = 60, 7 * 86400
 """Seconds of a no-activity timeout. A status that is older than a change counts after 30 s in which nothing moves."""
 FORMS = "condition=NAME[=VALUE], jsonpath={...}=VALUE or cel: EXPRESSION"
@@ -44,24 +45,31 @@ class Rule(NamedTuple):
 
 @functools.lru_cache(maxsize=512)
 def rule(written: str) -> Rule:
-    """The rule of a text; ExpressionError, with the column in the text, if it is none."""
-    form, found, rest = written.partition("=") if not written.startswith("cel:") else ("cel", ":", written[4:])
-    if form == "cel":
-        return cel(rest, written)
-    if form == "condition" and found:
-        return Rule(written, _condition(rest))
-    if form == "jsonpath" and found:
-        return Rule(written, _jsonpath(rest))
-    raise ExpressionError(f"write {FORMS}")
+    """The rule of a text; ExpressionError, with the text and the column in it, if it is none."""
+    try:
+        if written.startswith("cel:"):
+            return _cel(written, before=len("cel:"))
+        form, found, rest = written.partition("=")
+        if form == "condition" and found:
+            return Rule(written, _condition(rest))
+        if form == "jsonpath" and found:
+            return Rule(written, _jsonpath(rest))
+        raise ExpressionError(f"write {FORMS}")
+    except ExpressionError as error:
+        raise ExpressionError(f"{written[:120]!r}: {error}") from None
 
 
 @functools.lru_cache(maxsize=512)
-def cel(expression: str, written: str = "") -> Rule:
-    """The rule of an expression alone; `written` is the text that contains it."""
+def cel(expression: str) -> Rule:
+    """The rule of an expression alone; ExpressionError, with the text and the column in it, if it is none."""
     try:
-        program = Program(expression)
+        return _cel(expression)
     except ExpressionError as error:
-        raise ExpressionError(f"{expression.strip()[:120]!r}: {error}") from None
+        raise ExpressionError(f"{expression[:120]!r}: {error}") from None
+
+
+def _cel(written: str, before: int = 0) -> Rule:
+    program = Program(written[before:], before)
 
     def ask(live: Mapping[str, Any]) -> Outcome:
         try:
@@ -70,7 +78,7 @@ def cel(expression: str, written: str = "") -> Rule:
             return Outcome(False, program.field, str(error))
         return Outcome(met, program.field, f"it is {str(met).lower()}")
 
-    return Rule(written or expression, ask)
+    return Rule(written, ask)
 
 
 def check(annotation: str, value: str) -> str:
@@ -98,6 +106,9 @@ def _condition(wanted: str) -> Callable[[Mapping[str, Any]], Outcome]:
     name, value = name.strip().lower(), (value.strip() or "True").lower()
     if not name:
         raise ExpressionError("column 11: the name of a condition is expected")
+    if value not in _STATUSES:
+        column = len("condition=") + wanted.index("=") + 2
+        raise ExpressionError(f"column {column}: a condition is True, False or Unknown")
 
     def ask(live: Mapping[str, Any]) -> Outcome:
         field = f"status.conditions[{wanted.partition('=')[0].strip()}]"
@@ -116,13 +127,16 @@ def _condition(wanted: str) -> Callable[[Mapping[str, Any]], Outcome]:
 
 
 def _jsonpath(written: str) -> Callable[[Mapping[str, Any]], Outcome]:
-    braces = written.rfind("}")
+    braces, before = written.rfind("}"), len("jsonpath=")
     written_path, found, wanted = (written[: braces + 1], *written[braces + 1 :].partition("=")[1:])
     if braces < 0:
         written_path, found, wanted = written.partition("=")
     if braces >= 0 and not found and written[braces + 1 :].strip():
-        raise ExpressionError(f"column {len('jsonpath=') + braces + 2}: = is expected after the path")
-    path = Path(written_path)
+        raise ExpressionError(f"column {before + braces + 2}: = is expected after the path")
+    if wanted.startswith("="):
+        column = before + len(written_path) + 2
+        raise ExpressionError(f"column {column}: one = compares; write a value that begins with = in quotation marks")
+    path = Path(written_path, before)
     wanted = wanted.strip().strip("'\"")
     field = written_path.strip().strip("{}").lstrip("$.")
 

@@ -9,6 +9,7 @@ object that others use as well they are refused, too.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -43,10 +44,21 @@ def check(obj: Object) -> None:
             f"{INVENTORY_PREFIX}"
         )
     for place, mark in _marks(obj, ""):
+        if wanted := meant(mark):
+            raise InvalidPackage(f"{place}: {mark} is unknown; write {wanted}")
         raise InvalidPackage(f"{place}: {mark} is a mark that only the driver may set; remove it from the manifest")
     if kind_of(obj) in _SHARED:
         for place in _holders(obj):
             raise InvalidPackage(f"{place}: is not possible in a {obj['kind']}, which instances share; remove it")
+
+
+def meant(annotation: str) -> str:
+    """The annotation for authors that is meant by one which nobody knows; "" if none is."""
+    if annotation in OF_AUTHORS or not annotation.startswith(OURS):
+        return ""
+    known = {name[len(OURS) :]: name for name in sorted(OF_AUTHORS)}
+    near = difflib.get_close_matches(annotation[len(OURS) :][:40].lower(), known, n=1, cutoff=0.8)
+    return known[near[0]] if near else ""
 
 
 def check_adoptable(objects: Iterable[Object]) -> None:

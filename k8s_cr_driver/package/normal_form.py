@@ -110,11 +110,11 @@ def _check_texts(obj: Object) -> None:
         for name, text in value.items():
             if not isinstance(text, str):
                 raise InvalidPackage(f"{field}.{name}: is {type_name(text)}, must be text; write the value in quotes")
-    _check_annotations(obj)
+    check_annotations(obj)
 
 
-def _check_annotations(obj: Object) -> None:
-    """The values of those of the driver."""
+def check_annotations(obj: Object) -> None:
+    """Raise InvalidPackage for an annotation of the driver whose value it cannot read; names the annotation and the remedy."""
     for name, values in _ANNOTATIONS.items():
         if annotations_of(obj).get(name, values[0]) not in values:
             raise InvalidPackage(f"metadata.annotations.{name}: must be {' or '.join(values)}")
@@ -122,7 +122,11 @@ def _check_annotations(obj: Object) -> None:
     if given is not None and no_activity_seconds(given) is None:
         raise InvalidPackage(f"metadata.annotations.{NO_ACTIVITY}: must be seconds, from {LEAST} to {MOST} (a week)")
     for name in (READY_WHEN, FAILED_WHEN, SUSPENDED_WHEN):
-        if (text := annotations_of(obj).get(name)) is not None and (problem := rule_texts.check(name, text)):
+        if (text := annotations_of(obj).get(name)) is None:
+            continue
+        if not isinstance(text, str):
+            raise InvalidPackage(f"metadata.annotations.{name}: is {type_name(text)}, must be text; write the value in quotes")
+        if problem := rule_texts.check(name, text):
             wanted = "must be stored or a rule" if name == READY_WHEN else "must be a rule"
             raise InvalidPackage(f"metadata.annotations.{name}: {wanted}: {problem}")
 

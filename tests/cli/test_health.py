@@ -95,6 +95,38 @@ def test_file_that_cannot_be_read_is_one_error(tool: Tool, tmp_path: Path, docum
     assert problem in tool.run("health", str(tmp_path / "x.yaml"), code=1).output
 
 
+UNREAD = [
+    ({"ready_when": "cel: self.status.phase = 'Ready'"}, "column 24: '=' is not understood"),
+    ({"failed_when": "cel: ("}, "failed-when: must be a rule: 'cel: (': column 7: a value is expected"),
+    ({"ready_when": "condition="}, "column 11: the name of a condition"),
+    ({"ready_when": "jsonpath={.status.phase"}, "'jsonpath={.status.phase': column 24: } is expected"),
+    ({"ready_when": "Ready"}, "'Ready': write condition=NAME"),
+    ({"readywhen": "stored"}, "k8s-cr-driver/readywhen: is unknown; write k8s-cr-driver/ready-when"),
+    ({"ready_whn": "stored"}, "is unknown; write k8s-cr-driver/ready-when"),
+    ({"ignore_generation": "yes"}, "ignore-generation: must be true or false"),
+    ({"ready_when": 1}, "ready-when: is an integer, must be text; write the value in quotes"),
+]
+
+
+@pytest.mark.parametrize(("annotations", "problem"), UNREAD)
+@pytest.mark.parametrize("where", ["object", "crd"])
+def test_annotation_that_cannot_be_read_is_an_error(
+    tool: Tool, tmp_path: Path, annotations: dict[str, Any], problem: str, where: str
+) -> None:
+    subject, definition = tab(phase="Ready"), crontab_crd(**CONDITIONS)
+    spoiled = {"object": subject, "crd": definition}[where]
+    spoiled["metadata"]["annotations"] = tab(**annotations)["metadata"]["annotations"]
+    crd = write(tmp_path, definition, name="crd.yaml")
+    shown = tool.run("health", write(tmp_path, subject), "--crd", crd, code=1).output
+    assert problem in shown and shown.count("\n") <= 2
+    assert spoiled["metadata"]["name"] in shown
+
+
+def test_marks_that_the_driver_sets_are_no_mistake(tool: Tool, tmp_path: Path) -> None:
+    marked = tab(phase="Ready", package_rules="{}", made="x", released_by="y", replace="false")
+    tool.run("health", write(tmp_path, marked))
+
+
 PAGE = Path(__file__).parents[2] / "doc/source/concepts/ready.rst"
 
 

@@ -79,12 +79,17 @@ def test_rule_of_an_annotation(written: str, met: bool | None) -> None:
     [
         ("Ready", "write condition="),
         ("condition=", "column 11"),
-        ("jsonpath={.a..b}", "column 4: '..b' is no field"),
+        ("condition=Ready=Yes", "column 17: a condition is True, False or Unknown"),
+        ("cel: status.phase = 'Up'", "column 19: '=' is not understood; write == to compare"),
+        ("jsonpath={.a", "column 13: } is expected"),
+        ("jsonpath={.a}==x", "column 15: one = compares"),
+        ("jsonpath=.a==x", "column 13: one = compares"),
+        ("jsonpath={.a..b}", r"'jsonpath=\{.a..b\}': column 13: '..b' is no field"),
         ("jsonpath={.a[1:2]}=x", "is no field of a JSONPath"),
         ("jsonpath={.a=x", "is no field|= is expected|expected at the end"),
         ("jsonpath={.a}x", "= is expected after the path"),
-        ("cel: status.phase ==", "column 17: a value is expected"),
-        ("cel: frob(1)", "column 2: there is no function frob"),
+        ("cel: status.phase ==", "'cel: status.phase ==': column 21: a value is expected"),
+        ("cel: frob(1)", "column 6: there is no function frob"),
     ],
 )
 def test_text_that_is_no_rule_is_refused_with_its_column(written: str, problem: str) -> None:
@@ -101,4 +106,4 @@ def test_outcome_names_the_field_and_what_is_there() -> None:
 
 def test_only_readiness_can_be_stored() -> None:
     assert check(READY_WHEN, "stored") == ""
-    assert "write condition=" in check("k8s-cr-driver/failed-when", "stored")
+    assert ": write condition=" in check("k8s-cr-driver/failed-when", "stored")

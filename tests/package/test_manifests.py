@@ -96,11 +96,11 @@ def test_reviews_need_no_name_and_are_distinguished_by_what_they_ask(package: Ca
         (CONFIG.replace("one", "one, annotations: [a]"), "metadata.annotations: must be a mapping"),
         (
             CONFIG.replace("one", "one, annotations: {k8s-cr-driver/ready-when: Stored}"),
-            "ConfigMap one: metadata.annotations.k8s-cr-driver/ready-when: must be stored or a rule: write condition=",
+            "metadata.annotations.k8s-cr-driver/ready-when: must be stored or a rule: 'Stored': write condition=",
         ),
         (
             CONFIG.replace("one", "one, annotations: {k8s-cr-driver/ready-when: 'cel: status.phase =='}"),
-            "k8s-cr-driver/ready-when: must be stored or a rule: 'status.phase ==': column 17: a value is expected",
+            "k8s-cr-driver/ready-when: must be stored or a rule: 'cel: status.phase ==': column 21: a value is expected",
         ),
         (
             CONFIG.replace("one", "one, annotations: {k8s-cr-driver/no-activity-timeout: '5m'}"),
@@ -108,11 +108,11 @@ def test_reviews_need_no_name_and_are_distinguished_by_what_they_ask(package: Ca
         ),
         (
             CONFIG.replace("one", "one, annotations: {k8s-cr-driver/failed-when: stored}"),
-            "k8s-cr-driver/failed-when: must be a rule: write condition=",
+            "k8s-cr-driver/failed-when: must be a rule: 'stored': write condition=",
         ),
         (
             CONFIG.replace("one", "one, annotations: {k8s-cr-driver/suspended-when: 'jsonpath={.a..b}'}"),
-            "k8s-cr-driver/suspended-when: must be a rule: column 4",
+            "k8s-cr-driver/suspended-when: must be a rule: 'jsonpath={.a..b}': column 13",
         ),
         (
             CONFIG.replace("one", "one, annotations: {k8s-cr-driver/ignore-generation: 'yes'}"),

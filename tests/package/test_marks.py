@@ -13,7 +13,7 @@ from k8s_cr_driver.capi.cluster import UNREACHABLE
 from k8s_cr_driver.capi.control_plane import EXTERNAL_ETCD
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object
-from k8s_cr_driver.objects.rule_texts import FAILED_WHEN, IGNORE_GENERATION, READY_WHEN, SUSPENDED_WHEN
+from k8s_cr_driver.objects.rule_texts import FAILED_WHEN, IGNORE_GENERATION, NO_ACTIVITY, READY_WHEN, SUSPENDED_WHEN
 from k8s_cr_driver.ownership import labels
 from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL
 from k8s_cr_driver.ownership.inventory_content import InventoryContent, form
@@ -42,6 +42,15 @@ def test_annotations_that_the_driver_writes_are_refused(tmp_path: Path, mark: st
         loaded(tmp_path, with_metadata(config_map("a"), annotations={mark: "true"}))
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("readywhen", READY_WHEN), ("Ready-When", READY_WHEN), ("fail-when", FAILED_WHEN), ("suspend-when", SUSPENDED_WHEN)],
+)
+def test_annotation_of_authors_that_is_misspelt_is_named(tmp_path: Path, written: str, meant: str) -> None:
+    with pytest.raises(InvalidPackage, match=rf"annotations: k8s-cr-driver/{written} is unknown; write {meant}"):
+        loaded(tmp_path, with_metadata(config_map("a"), annotations={f"k8s-cr-driver/{written}": "stored"}))
+
+
 @pytest.mark.parametrize("mark", LABELS)
 @pytest.mark.parametrize("manifest", [config_map("a"), obj("v1", "Namespace", "blue"), crontab_crd()])
 def test_labels_that_the_driver_writes_are_refused(tmp_path: Path, manifest: Object, mark: str) -> None:
@@ -63,6 +72,7 @@ def test_the_annotations_of_authors_are_accepted(tmp_path: Path) -> None:
     values = {VDU: "Web", READY_WHEN: "stored", labels.KEEP: "true"}
     values |= {REPLACE: "true", EXTERNAL_ETCD: "false", UNREACHABLE: "true"}
     values |= {FAILED_WHEN: "condition=Broken", SUSPENDED_WHEN: "cel: spec.off", IGNORE_GENERATION: "true", OPTIONAL: "false"}
+    values |= {NO_ACTIVITY: "60"}
     assert set(values) == marks.OF_AUTHORS
     (found,) = loaded(tmp_path, with_metadata(config_map("a"), annotations=values))
     assert found["metadata"]["annotations"] == values
