@@ -41,6 +41,12 @@ class KubesprayOperation(Operation):
         with contextlib.ExitStack() as self._open:
             super().act()
 
+    def _ensure(self) -> None:
+        """A playbook that a failed scale has left would add a node after its rollback."""
+        if self.call.operation == "scale_rollback_start":
+            self._ansible(ansible_server.stop(self.kubespray.ansible, self.call.instance["id"]))
+        super()._ensure()
+
     def _remove(self) -> None:
         """A forceful terminate goes on without the Ansible server; the instance's folder there has no secrets."""
         super()._remove()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.kube import lists
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.lcm import conf, hook, receivers
@@ -64,10 +64,7 @@ def node_ports(call: hook.Call) -> None:
         _keep(call, kept)
         with Hosts(judge) as hosts:
             name = f"cnf-{call.instance['id']}"
-            try:
-                load_balancer.changed(lambda one: hosts.run(host, one), name, load_balancer.of_cnf(ports))
-            except ValueError:
-                raise DriverError(f"{host.name}: the data of the load balancer cannot be read") from None
+            load_balancer.changed(lambda one: hosts.run(host, one), name, load_balancer.of_cnf(ports))
     LOG.info("%s %s: ports %s", call.instance["id"], call.operation, ports)
     _keep(call, {**kept, "ports": ports} if ports else {})
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.errors import DriverError, InvalidRequest
 from k8s_cr_driver.node_clusters.inventory import Inventory
 from k8s_cr_driver.node_clusters.kubeadm.balancing import API_SERVER_PORT, HAPROXY
 from k8s_cr_driver.objects.fields import entries, mapping, sequence, text
@@ -137,11 +137,14 @@ def look() -> Command:
 
 
 def read(output: str) -> Balancer:
-    """Of what `look` prints. ValueError for anything else."""
+    """Of what `look` prints. Raises DriverError for data that nobody has written so."""
     lines = dict(line.partition("=")[::2] for line in output.splitlines())
     active, digest = lines.pop("active", ""), lines.pop("digest", "")
     listing = "".join(f"{line}\n" for line in output.splitlines() if line.partition("=")[0] in lines)
-    data = {name: mapping(json.loads(content)) for name, content in lines.items()}
+    try:
+        data = {name: mapping(json.loads(content)) for name, content in lines.items()}
+    except (ValueError, RecursionError):
+        raise DriverError(f"the data of the load balancer cannot be read; remove what is broken in {_DATA} there") from None
     return Balancer(data, digest, active == "active", hashlib.sha256(listing.encode()).hexdigest())
 
 
@@ -195,8 +198,7 @@ def changed(run: Callable[[Command], str], name: str, entries_of: Mapping[str, A
     """
     The load balancer has these entries of `name` afterwards; whether that was a change.
 
-    run: runs a command on the load balancer. Raises HostError, InvalidRequest for a port of others, ValueError for data that
-    cannot be read.
+    run: runs a command on the load balancer. Raises DriverError, InvalidRequest for a port of others.
     """
     for _ in range(TRIES - 1):
         found = read(run(look()))

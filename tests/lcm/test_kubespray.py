@@ -153,5 +153,7 @@ def test_tackers_operations_make_a_cluster_of_the_stack_and_take_it_apart(
         assert "a master cannot be replaced" in failure(operate("heal_start", "0m000000-server", vnfcInstanceId=["m"]))
         kubespray(operate("scale_start", "1w000000-server"))
         assert bed.names == ["cluster.yml", "remove-node.yml"]
+        assert "the look at the kubeconfig" in failure(operate("scale_rollback_start"))
+        assert bed.names == ["cluster.yml", "remove-node.yml", "playbooks/facts.yml", "scale.yml"], "both workers are recorded"
         kubespray(operate("terminate_start", terminationType="GRACEFUL"))
         assert not bed.folder().exists()

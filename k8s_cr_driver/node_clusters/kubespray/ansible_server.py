@@ -91,8 +91,12 @@ def forget(ansible: Ansible, instance: str, names: Iterable[str]) -> Command:
     return _as_user(script("the removal of facts", _FORGET, ansible_files.folder(ansible, instance), *names))
 
 
+def stop(ansible: Ansible, instance: str) -> Command:
+    """Ends the playbook that runs for the instance."""
+    return detached.stop("the end of playbooks", f"{ansible_files.folder(ansible, instance)}/{ansible_files.RUN}")
+
+
 def remove(ansible: Ansible, instance: str) -> list[Command]:
     """Ends what runs there, and removes the instance's folder."""
     where = ansible_files.folder(ansible, instance)
-    stop = detached.stop("the end of playbooks", f"{where}/{ansible_files.RUN}")
-    return [stop, _as_user(script("the removal of the instance's folder", _REMOVE, where))]
+    return [stop(ansible, instance), _as_user(script("the removal of the instance's folder", _REMOVE, where))]

@@ -97,7 +97,7 @@ def ensure(wanted: Wanted, found: Found) -> list[Phase]:
     cluster = facts.cluster
     _check_masters(inventory, facts)
     stale = sorted(cluster.ready.keys() - {node.name for node in inventory.nodes}) if cluster else []
-    missing = tuple(node for node in inventory.nodes if facts.of(node).installed != MARK or not facts.of(node).is_joined)
+    missing = tuple(node for node in inventory.nodes if _is_missing(node, facts))
     phases = [
         Phase("removal of what former servers left", tuple(common.DeleteNode(_asked(inventory, facts), one) for one in stale)),
         Phase("installation of the load balancer", _installation(wanted, found)),
@@ -142,6 +142,12 @@ def leave(wanted: Wanted, found: Found, servers: Iterable[str]) -> list[Phase]:
         Phase("facts", (Forget(tuple(known)),) if known else ()),
     ]
     return [phase for phase in phases if phase.steps]
+
+
+def _is_missing(node: Node, facts: Facts) -> bool:
+    """Whether a playbook has to make it a node; one that was removed without a reset still has its files."""
+    server, cluster = facts.of(node), facts.cluster
+    return server.installed != MARK or not server.is_joined or (cluster is not None and node.name not in cluster.ready)
 
 
 def _check_masters(inventory: Inventory, facts: Facts) -> None:

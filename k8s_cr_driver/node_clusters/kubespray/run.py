@@ -156,10 +156,7 @@ class Run(runs.Run):
 
     def _look_at_balancer(self) -> Balancer:
         assert self.balancer is not None
-        try:
-            return load_balancer.read(self.run(self.balancer, load_balancer.look()))
-        except ValueError:
-            raise DriverError(f"{self.balancer.name}: the data of the load balancer cannot be read") from None
+        return load_balancer.read(self.run(self.balancer, load_balancer.look()))
 
     def _change_balancer(self, entries: Mapping[str, object]) -> None:
         assert self.balancer is not None

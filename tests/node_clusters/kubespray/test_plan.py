@@ -128,6 +128,13 @@ def test_what_a_replaced_worker_has_left_is_deleted_with_its_facts() -> None:
     ]
 
 
+def test_a_worker_that_was_removed_and_is_there_becomes_a_node_again() -> None:
+    left = found(INVENTORY.without(["w1"]))
+    facts = dataclasses.replace(left, facts=Facts(found().facts.servers, left.facts.cluster), balancer=balanced())
+    played = ["facts.yml", "scale.yml --limit=worker-w1 marks worker-w1"]
+    assert summary(plan.ensure(wanted(), facts)) == [("playbooks", played)]
+
+
 @pytest.mark.parametrize("alone", [False, True], ids=["one of three", "the only one"])
 def test_a_new_master_of_a_cluster_that_is_there_is_refused(alone: bool) -> None:
     fresh = Node("m9", Role.MASTER, "master-m9", "198.51.100.19", "10.0.0.19")

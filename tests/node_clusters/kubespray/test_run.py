@@ -177,6 +177,13 @@ def test_a_change_of_data_that_others_have_changed_is_refused_and_changes_nothin
     assert "bind *:31000" in configuration and "bind *:31002" not in configuration
 
 
+def test_data_that_nobody_has_written_so_are_reported(bed: Bed) -> None:
+    bed.ensure()
+    bed.machines[BALANCER.name].file("/var/lib/k8s-cr-nodes/balancer/cnf-7c.json").write_text("{broken")
+    with pytest.raises(DriverError, match="the data of the load balancer cannot be read; remove what is broken"):
+        bed.ensure()
+
+
 def test_the_folder_goes_with_the_cluster(bed: Bed) -> None:
     bed.ensure()
     with bed.run() as one:
