@@ -13,9 +13,10 @@ from typing import Any
 
 from k8s_cr_driver.objects.fields import field, mapping, sequence
 from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, kind_of
+from k8s_cr_driver.objects.quantities import as_amount
 
 _RBAC, _RESOURCE, _STORAGE = "rbac.authorization.k8s.io", "resource.k8s.io", "storage.k8s.io"
-_SELECTOR, _SPEC = "spec.selector", "spec"
+_SELECTOR, _SPEC, _CLAIM_TEMPLATES = "spec.selector", "spec", "spec.volumeClaimTemplates"
 _SERVICE = GroupKind("", "Service")
 _REQUEST = GroupKind("certificates.k8s.io", "CertificateSigningRequest")
 _ROLE = ("roleRef.apiGroup", "roleRef.kind", "roleRef.name")
@@ -24,7 +25,7 @@ _FIELDS: Mapping[GroupKind, Sequence[str]] = {
     GroupKind("apps", "DaemonSet"): (_SELECTOR,),
     GroupKind("apps", "Deployment"): (_SELECTOR,),
     GroupKind("apps", "ReplicaSet"): (_SELECTOR,),
-    GroupKind("apps", "StatefulSet"): (_SELECTOR, "spec.serviceName", "spec.podManagementPolicy", "spec.volumeClaimTemplates"),
+    GroupKind("apps", "StatefulSet"): (_SELECTOR, "spec.serviceName", "spec.podManagementPolicy", _CLAIM_TEMPLATES),
     GroupKind("batch", "Job"): (
         _SELECTOR, "spec.template", "spec.completionMode", "spec.podFailurePolicy", "spec.successPolicy",
         "spec.backoffLimitPerIndex", "spec.managedBy",
@@ -73,6 +74,17 @@ _DEFAULTS: Mapping[tuple[str, str], Any] = {
     ("StorageClass", "volumeBindingMode"): "Immediate",
 }
 """Values that the API server sets (pkg/apis/*/v1/defaults.go), by kind and field: to name one is no change."""
+_OF_CLAIMS = {"volumeMode": "Filesystem"}
+_DEFAULTS_WITHIN: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("PersistentVolume", "spec.hostPath"): {"type": ""},
+    ("PersistentVolume", "spec.iscsi"): {"iscsiInterface": "default"},
+    ("PersistentVolume", "spec.rbd"): {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+}
+"""The same within a field that is given."""
+_QUANTITIES = frozenset({"requests", "limits", "capacity"})
+"""Mappings to amounts, wherever they are (core/v1, ResourceList)."""
+_TEXTS = frozenset({"labels", "annotations", "matchLabels"})
+"""Mappings to texts, of which an empty one is none; an empty structure is not."""
 _MUTABLE_OF_VOLUME = frozenset(
     {
         "accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy",
@@ -123,8 +135,34 @@ def concerns(where: str, path: str) -> bool:
 
 
 def _value(obj: Object, path: str) -> Any:
-    found = field(obj, *path.split("."))
-    return _DEFAULTS.get((str(obj.get("kind")), path)) if found is None else found
+    """The value as the API server compares it: with its defaults, quantities by their amounts, and without nulls."""
+    kind, found = str(obj.get("kind")), field(obj, *path.split("."))
+    if found is None:
+        return _DEFAULTS.get((kind, path))
+    if path == _CLAIM_TEMPLATES and isinstance(found, list):
+        return [_plain(_of_template(one)) for one in found]
+    whole = {**_DEFAULTS_WITHIN.get((kind, path), {}), **found} if isinstance(found, dict) else found
+    name = path.rpartition(".")[2]
+    return _plain({name: whole}).get(name)
+
+
+def _of_template(template: Any) -> Any:
+    """A claim template without its kind and status, which the API server sets in all of them."""
+    kept = {name: one for name, one in mapping(template).items() if name in ("metadata", "spec")}
+    return {**kept, "spec": {**_OF_CLAIMS, **mapping(template, "spec")}}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    found = {name: _amounts(one) if name in _QUANTITIES else _plain(one) for name, one in value.items()}
+    return {name: one for name, one in found.items() if one is not None and not (one == {} and name in _TEXTS)}
+
+
+def _amounts(value: Any) -> Any:
+    return {name: as_amount(one) for name, one in value.items()} if isinstance(value, dict) else _plain(value)
 
 
 def _differing(old: Object, new: Object, *paths: str) -> list[str]:

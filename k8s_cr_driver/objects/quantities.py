@@ -22,6 +22,14 @@ def amount(text: str) -> Fraction:
     return Fraction(number * Fraction(10) ** (int(suffix[1:]) if suffix[1:] else _DECIMAL[suffix]))
 
 
+def as_amount(value: object) -> object:
+    """The exact number of a quantity, so that 1Gi and 1024Mi are equal; anything else as it is."""
+    try:
+        return amount(str(value)) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else value
+    except (ValueError, KeyError):
+        return value
+
+
 def is_less(one: object, other: object) -> bool:
     """Whether one amount is less than another; False if either is no quantity."""
     try:
