@@ -21,8 +21,10 @@ from k8s_cr_driver.objects.cel_syntax import ExpressionError
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import entries, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of
-from k8s_cr_driver.package import marks, normal_form
+from k8s_cr_driver.package import health_rules, marks, normal_form
 from k8s_cr_driver.package.documents import DocumentError, documents
+from k8s_cr_driver.package.tosca_meta import TOSCA_META
+from k8s_cr_driver.package.vnfd import definitions
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import explained
 from k8s_cr_driver.resources.explained import Verdict
@@ -47,7 +49,7 @@ _LARGEST = 32 * 1024 * 1024
 @on_cluster
 @click.option("-n", "--namespace", default="default", help="Of KIND/NAME.", show_default=True)
 @click.option("--crd", "crds", multiple=True, type=click.Path(exists=True, path_type=Path), help="A file of CRDs.")
-@click.option("--rules", type=click.Path(exists=True, path_type=Path), help="A file of rules for kinds, or a folder of them.")
+@click.option("--rules", type=click.Path(exists=True, path_type=Path), help="A file or folder of rules, or a package.")
 @click.option("--explain", is_flag=True, help="Show which rules were asked, and what each said.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form of the output.")
 def health(
@@ -65,20 +67,18 @@ def health(
     cluster. Rules for kinds and CRDs in the files count as those of --rules and --crd. Exit code 1 if an operation would wait
     for one of them, or fail.
     """
-    of_operator = operator_rules.read(rules) if rules else {}
+    of_file = _rules(rules) if rules else {}
     found = list(_subjects(kubeconfig, subjects, namespace))
     known = crds_of(obj for path in crds for obj in _objects(str(path), path.read_text()))
     known |= crds_of(obj for obj, _ in found)
     for one in [*known.values(), *filter(None, itertools.chain.from_iterable(found))]:
         if not rule_files.is_rules(one):
             _check_annotations(one)
-    of_package = _written([obj for obj, _ in found])
-    verdicts = []
-    for obj, crd in found:
-        if not rule_files.is_rules(obj):
-            kind = kind_of(obj)
-            rules_of_kind = of_package.get(kind) or of_operator.get(kind)
-            verdicts.append(explained.verdict(resource_for(obj, crd or known.get(kind)), obj, rules_of_kind))
+    of_file = {**of_file, **_written([obj for obj, _ in found])}
+    judged = [(obj, crd or known.get(kind_of(obj))) for obj, crd in found if not rule_files.is_rules(obj)]
+    if not judged:
+        raise InvalidPackage(f"no objects in {', '.join(subjects)}; name a file of objects with their status, or KIND/NAME")
+    verdicts = [explained.verdict(resource_for(obj, crd), obj, of_file.get(kind_of(obj))) for obj, crd in judged]
     if output == "json":
         print_json([_as_json(verdict) for verdict in verdicts])
     else:
@@ -148,6 +148,18 @@ def _check_annotations(obj: Object) -> None:
                 raise InvalidPackage(f"metadata.annotations.{name}: is unknown; write {wanted}")
     except InvalidPackage as error:
         raise InvalidPackage(f"{key_of(obj)}: {error}") from None
+
+
+def _rules(path: Path) -> Mapping[GroupKind, Rules]:
+    """The rules of a file, of a folder of such files, or of the folder of a package."""
+    if (path / TOSCA_META).is_file():
+        path /= health_rules.file(definitions(path))
+        if not path.is_file():
+            raise InvalidRequest(f"--rules {path}: there is no such file, and the package has no rules without it")
+    found = operator_rules.read(path, "rules")
+    if not found:
+        raise InvalidRequest(f"--rules: no rules in {path}; name a file with {rule_files.LIST}, or a folder of such files")
+    return found
 
 
 def _written(objects: Sequence[Object]) -> Mapping[GroupKind, Rules]:

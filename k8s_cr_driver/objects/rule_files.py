@@ -36,6 +36,9 @@ def is_rules(document: Any) -> bool:
 
 def read(document: Any) -> dict[GroupKind, KindRules]:
     """The rules of a document, by kind. ExpressionError names the entry, the field and the column."""
+    if isinstance(document, dict) and LIST not in document:
+        found_keys = ", ".join(str(name)[:40] for name in list(document)[:5]) or "nothing"
+        raise ExpressionError(f"{LIST}: is missing, and {found_keys} is there; rules are a list under {LIST}")
     entries = document.get(LIST) if isinstance(document, dict) else None
     if not isinstance(entries, list):
         raise ExpressionError(f"{LIST}: is {type_name(entries)}, must be a list of entries with kind and current")

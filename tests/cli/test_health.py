@@ -127,6 +127,41 @@ def test_marks_that_the_driver_sets_are_no_mistake(tool: Tool, tmp_path: Path) -
     tool.run("health", write(tmp_path, marked))
 
 
+@pytest.mark.parametrize("artifact", ["", "../Files/rules/own.yaml"])
+def test_rules_of_a_package_are_found_in_its_folder(tool: Tool, tmp_path: Path, artifact: str) -> None:
+    package = tmp_path / "package"
+    for name in ("TOSCA-Metadata", "Definitions", "Files/kubernetes", "Files/rules"):
+        (package / name).mkdir(parents=True)
+    (package / "TOSCA-Metadata/TOSCA.meta").write_text("")
+    subject = write(tmp_path, tab())
+    assert "no such file" in tool.run("health", subject, "--rules", str(package), code=1).output
+    node = {"VNF": {"artifacts": {"health-rules": artifact}}} if artifact else {}
+    write(package / "Definitions", {"topology_template": {"node_templates": node}}, name="vnfd.yaml")
+    write(package / "Files/kubernetes", tab(), name="tab.yaml")
+    write(package / ("Files/rules" if artifact else "Files/kubernetes"), RULES, name="own.yaml" if artifact else "health.yaml")
+    [verdict] = tool.json("health", subject, "--rules", str(package))
+    assert verdict["source"] == f"rules in {'own' if artifact else 'health'}.yaml"
+
+
+@pytest.mark.parametrize("where", ["folder", "file", "nested"])
+def test_rules_that_are_none_are_an_error(tool: Tool, tmp_path: Path, where: str) -> None:
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    (tmp_path / "empty.yaml").write_text("---\n")
+    if where == "nested":
+        (rules / "inner").mkdir()
+        write(rules / "inner", RULES)
+    path = tmp_path / "empty.yaml" if where == "file" else rules
+    shown = tool.run("health", write(tmp_path, tab(phase="Ready")), "--rules", str(path), code=1).output
+    assert f"no rules in {path}; name a file with healthCheckExprs" in " ".join(shown.split())
+
+
+def test_rules_without_an_object_are_an_error(tool: Tool, tmp_path: Path) -> None:
+    path = write(tmp_path, RULES)
+    assert f"no objects in {path}" in tool.run("health", path, code=1).output
+    assert "no objects in -" in tool.run("health", "-", code=1, input="").output
+
+
 PAGE = Path(__file__).parents[2] / "doc/source/concepts/ready.rst"
 
 

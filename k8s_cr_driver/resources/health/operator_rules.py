@@ -80,10 +80,13 @@ def _of_script(path: Path, name: str) -> Rules:
     return Rules(f"operator's script {name}", script=lua_rules.script(source, name))
 
 
-def read(folder: Path) -> dict[GroupKind, Rules]:
-    """The rules in the YAML files of a folder, or in one file, by kind. InvalidRequest names the file and the field."""
+def read(folder: Path, whose: str = "operator's rules") -> dict[GroupKind, Rules]:
+    """The rules in the YAML files of a folder, or in one file, by kind. InvalidRequest names the file and the field.
+
+    `whose`: for people, begins the source of each.
+    """
     if folder.is_file():
-        return _of_file(folder)
+        return _of_file(folder, whose)
     if not folder.is_dir():
         raise InvalidRequest(f"{folder}: is no folder; name one with files of rules")
     found = _scripts(folder)
@@ -91,14 +94,14 @@ def read(folder: Path) -> dict[GroupKind, Rules]:
     if len(files) > _MOST_FILES:
         raise InvalidRequest(f"{folder}: has {len(files):,} files, {_MOST_FILES:,} are allowed")
     for path in files:
-        for kind, rules in _of_file(path).items():
+        for kind, rules in _of_file(path, whose).items():
             if kind in found:
                 raise InvalidRequest(f"{path}: {kind} has rules in another file, too; write them in one")
             found[kind] = rules
     return found
 
 
-def _of_file(path: Path) -> dict[GroupKind, Rules]:
+def _of_file(path: Path, whose: str) -> dict[GroupKind, Rules]:
     if path.stat().st_size > _LARGEST:
         raise InvalidRequest(f"{path}: is larger than {_LARGEST // 1024**2} MiB")
     try:
@@ -108,5 +111,5 @@ def _of_file(path: Path) -> dict[GroupKind, Rules]:
         raise InvalidRequest(f"{path}: is not YAML: {' '.join(str(error).split())[:200]}") from None
     except ExpressionError as error:
         raise InvalidRequest(f"{path}: {error}") from None
-    source = f"operator's rules in {path.name}"
+    source = f"{whose} in {path.name}"
     return {kind: of_texts(rules, source) for one in read_ones for kind, rules in one.items()}

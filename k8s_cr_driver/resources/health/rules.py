@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from k8s_cr_driver.objects.cel_syntax import ExpressionError
-from k8s_cr_driver.objects.fields import mapping
+from k8s_cr_driver.objects.fields import mapping, text
 from k8s_cr_driver.objects.keys import GroupKind, kind_of
 from k8s_cr_driver.objects.rule_files import EXPRESSIONS, PACKAGE_RULES, KindRules
 from k8s_cr_driver.objects.rule_texts import (
@@ -66,13 +66,13 @@ class Rules:
             (self.ready, ready),
         ):
             if asked and (found := asked.ask(live)).met:
-                return self._because(live, say("ByRule"), asked, found)
+                cause = _cause(live, otherwise()) if asked is self.failed else ""
+                return self._because(live, say("ByRule"), asked, found, cause)
         if self.ready is None:
             return otherwise()
         found, by_kind = self.ready.ask(live), otherwise()
-        is_cause = by_kind.state is not State.READY and by_kind.reason not in (NO_STATUS, READINESS_UNKNOWN)
-        detail = f"; {by_kind.message}" if is_cause and by_kind.message else ""
-        message = f"{self.ready.text} is not met: {self.seen(live, found)}{detail}"
+        cause = _cause(live, by_kind)
+        message = f"{self.ready.text} is not met: {self.seen(live, found)}" + (f"; {cause}" if cause else "")
         unmet = waiting("RuleNotMet", message, trouble=by_kind.trouble)
         return replace(unmet, source=self.source, field=found.field)
 
@@ -80,8 +80,16 @@ class Rules:
         """What the object has there; never of a Secret, since a message reaches logs and users."""
         return "what it has is not shown" if kind_of(live) == _SECRET else found.seen
 
-    def _because(self, live: Mapping[str, Any], health: Health, asked: Rule, found: Outcome) -> Health:
-        return replace(health, message=f"{asked.text}: {self.seen(live, found)}", source=self.source, field=found.field)
+    def _because(self, live: Mapping[str, Any], health: Health, asked: Rule, found: Outcome, cause: str) -> Health:
+        message = f"{asked.text}: {self.seen(live, found)}" + (f"; {cause}" if cause else "")
+        return replace(health, message=message, source=self.source, field=found.field)
+
+
+def _cause(live: Mapping[str, Any], by_kind: Health) -> str:
+    """What the controller says of an object that is not ready, as far as the rules of its kind, or nobody, can tell."""
+    if by_kind.reason in (NO_STATUS, READINESS_UNKNOWN):
+        return text(live, "status", "message")
+    return "" if by_kind.state is State.READY else by_kind.message
 
 
 def of_texts(rules: KindRules, source: str) -> Rules:

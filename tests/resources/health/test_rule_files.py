@@ -139,6 +139,12 @@ def test_entry_that_is_wrong_is_named_with_its_column(tmp_path: Path, entries: l
         Options().updated({"health-rules": entries})
 
 
+@pytest.mark.parametrize(("key", "there"), [("healthChecks", "healthChecks"), ("kind", "kind")])
+def test_wrong_key_of_a_file_is_named(tmp_path: Path, key: str, there: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"healthCheckExprs: is missing, and {there} is there"):
+        operator_rules.use(write(tmp_path, rules={key: [{**WIDGET, "current": "true"}]}))
+
+
 def test_folder_of_an_operator_is_read_whole(tmp_path: Path) -> None:
     other = {"group": "example.com", "kind": "Gadget", "current": "true"}
     write(tmp_path, a=document({**WIDGET, "current": "true"}), b=yaml.safe_dump_all([document(other), None]))

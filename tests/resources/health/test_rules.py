@@ -59,6 +59,20 @@ def test_verdict_names_its_source_and_the_field_that_decided() -> None:
     assert "jsonpath={.status.phase}=Up is not met: it is Failed" in waits.message and waits.trouble
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ({"phase": "Failed", "message": "child 'x' failed"}, "; phase is Failed: child 'x' failed"),
+        ({"phase": "Odd", "message": "child 'x' failed"}, "; child 'x' failed"),
+        ({"phase": "Ready", "message": "all is well"}, "it is true"),
+    ],
+)
+@pytest.mark.parametrize("rules", [{"failed_when": "cel: has(status.phase)"}, {"ready_when": "cel: status.phase == 'Up'"}])
+def test_message_of_the_controller_is_kept(status: Json, said: str, rules: dict[str, str]) -> None:
+    ends = said if "failed_when" in rules or ";" in said else ""
+    assert judged(status, **rules).message.endswith(ends)
+
+
 @pytest.mark.parametrize("annotations", [{}, {"ready_when": "cel: status.phase == 'Up'"}])
 def test_field_of_a_status_that_is_too_old_is_named(annotations: dict[str, str]) -> None:
     health = judged({"phase": "Up", "observedGeneration": 0}, **annotations)
