@@ -29,6 +29,8 @@ from k8s_cr_driver.scaffold.model import ManifestFile, Product
 _REMOTE = re.compile(r"oci://\S+|[A-Za-z0-9][\w.-]*/[\w.-]+")
 _INSTALL = "install Helm 3, or give what it renders: helm template ... | k8s-cr init FOLDER --from -"
 _ARCHIVES = (".tgz", ".tar.gz")
+_SERVED = ("apiregistration.k8s.io/v1",)
+"""What every cluster serves, and helm without one does not know."""
 TEMPLATES = 20_000
 """Files of a chart that are looked at."""
 _TEXTS = 64 * 1024 * 1024
@@ -47,7 +49,8 @@ class Chart:
     def rendered(self, name: str, *more: str) -> list[ManifestFile]:
         """The manifests, with `more` options; the CRDs of `crds/` among them."""
         command = ["helm", "template", self.release, str(self.path), "--namespace", self.namespace, "--include-crds"]
-        return reading.divided(name, rendering.run([*command, *self.options, *more], _INSTALL))
+        served = [word for one in _SERVED for word in ("--api-versions", one)]
+        return reading.divided(name, rendering.run([*command, *served, *self.options, *more], _INSTALL))
 
     def product(self, name: str) -> Product:
         """What Chart.yaml says of it."""

@@ -38,7 +38,7 @@ elif command == "show":
     print(parts(arguments[1])[{{"chart": "Chart.yaml", "values": "values.yaml"}}[arguments[0]]])
 elif command == "template":
     release, chart, *options = arguments
-    files, values, namespace, crds = parts(chart), {{}}, "default", False
+    files, values, namespace, crds, served = parts(chart), {{}}, "default", False, []
     values = yaml.safe_load(files["values.yaml"])
     while options:
         option = options.pop(0)
@@ -48,6 +48,8 @@ elif command == "template":
         value = options.pop(0)
         if option == "--namespace":
             namespace = value
+        elif option == "--api-versions":
+            served.append(value.replace("/", "-"))
         elif option == "--values":
             values |= yaml.safe_load(pathlib.Path(value).read_text())
         elif option in ("--set", "--set-string"):
@@ -57,7 +59,7 @@ elif command == "template":
         words = match[1].split()
         if words[0] == "random":
             return uuid.uuid4().hex
-        found = {{"Values": values, "Release": {{"Name": release, "Namespace": namespace}}}}
+        found = {{"Served": ".".join(served), "Values": values, "Release": {{"Name": release, "Namespace": namespace}}}}
         for step in words[0].strip(".").split("."):
             found = found[step]
         if words[1:2] == ["times2"]:

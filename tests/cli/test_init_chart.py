@@ -171,6 +171,12 @@ def test_what_a_chart_asks_the_cluster_is_named(tool: Tool, chart: Path, folder:
     ]
 
 
+def test_helm_is_told_what_every_cluster_serves(tool: Tool, chart: Path, folder: Path) -> None:
+    (chart / "templates/api.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Served }}'}\n")
+    tool.run("init", str(folder), "--from", str(chart), "--api-versions", "a.example.com/v1")
+    assert "apiregistration.k8s.io-v1.a.example.com-v1" in {one["metadata"]["name"] for one in manifests(folder)}
+
+
 def test_without_helm_the_remedy_is_named(
     tool: Tool, chart: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
