@@ -15,6 +15,9 @@ from k8s_cr_driver.ssh.units import CONNECTION_GRACE
 SHOWN = 1024 * 1024
 """Bytes of a step's output that are read, from its end."""
 
+LATE = 124
+"""Status of a step that was ended at its limit (timeout(1))."""
+
 _RUN = """\
 folder=$1 name=$2 seconds=$3 shown=$4; shift 4
 umask 077

@@ -111,9 +111,15 @@ def failures(found: Iterable[Mapping[str, Any]]) -> str:
     return " | ".join(shown[:SHOWN]) + (f" | and {len(shown) - SHOWN} more" if len(shown) > SHOWN else "")
 
 
+def last_task(found: Iterable[Mapping[str, Any]]) -> str:
+    """The task that was begun last; "" without any."""
+    return next((name for one in reversed(list(found)) if (name := text(one, "task", "name"))), "")
+
+
 def _said(result: Any) -> str:
     """The first lines of an error, without credentials."""
     keys = ("msg", "stderr", "module_stderr", "stdout")
     said = "\n".join(str(value) for key in keys if (value := field(result, key)))
-    lines = [line.strip()[:LINE_LIMIT] for line in said.splitlines() if line.strip()]
+    # OpenSSH frames a warning in lines of `@`.
+    lines = [line.strip(" @\t")[:LINE_LIMIT] for line in said.splitlines() if line.strip(" @\t")]
     return foreign(" / ".join(map(printable, lines[:LINES]))) or "it says nothing"

@@ -21,7 +21,7 @@ from k8s_cr_driver.node_clusters.kubespray import ansible_files, ansible_server,
 from k8s_cr_driver.node_clusters.kubespray.parameters import Kubespray
 from k8s_cr_driver.node_clusters.kubespray.playbook import Playbook
 from k8s_cr_driver.node_clusters.load_balancer import Balancer
-from k8s_cr_driver.ssh import files, units
+from k8s_cr_driver.ssh import detached, files, units
 from k8s_cr_driver.ssh.command import Command, script
 from k8s_cr_driver.ssh.files import File
 from k8s_cr_driver.ssh.host import CommandFailed, HostError
@@ -134,7 +134,10 @@ class Run(runs.Run):
         try:
             output = self.ansible(command)
         except CommandFailed as error:
-            said = playbook.failures(playbook.events(error.output))
+            found = list(playbook.events(error.output))
+            said = playbook.failures(found)
+            if error.exit_status == detached.LATE:
+                said = f"it did not end within {PLAYBOOK_WITHIN:.0f} s; its last task: {playbook.last_task(found) or 'none'}"
             if not said:
                 raise
             log = f"{ansible_files.folder(ansible, self.instance)}/{ansible_files.RUN}/log"

@@ -138,6 +138,7 @@ def stats(**hosts: dict[str, int]) -> str:
         ),
         ([event("unreachable", "a", {"msg": "Host key verification failed."})], "a: task of unreachable: Host key verif"),
         ([event("failed", "a", {"msg": "x", "stderr": "token: abcdefabcdefabcdef\nb"})], "a: task of failed: x / token: [remo"),
+        ([event("unreachable", "a", {"msg": "@@@@\n@  WARNING!   @\n@@@@\nSee"})], "a: task of unreachable: WARNING! / See"),
         ([event("failed", "a", None)], "a: task of failed: it says nothing"),
         ([event("failed", f"h{n}", {"msg": "no"}) for n in range(9)], "h0: task of failed: no | h1: task of failed: no"),
     ],
@@ -146,6 +147,12 @@ def test_failures_are_the_last_of_each_host_that_has_failed(lines: list[str], sa
     found = playbook.failures(playbook.events("\n".join(lines)))
     assert found.startswith(said) and bool(found) == bool(said)
     assert "abcdefabcdef" not in found and found.count("task of") <= playbook.SHOWN
+
+
+def test_the_last_task_is_named_where_a_playbook_did_not_end() -> None:
+    begun = json.dumps({"_event": "v2_playbook_on_task_start", "task": {"name": "etcd : Wait"}, "hosts": {}})
+    assert playbook.last_task(playbook.events(f"{event('ok', 'a', {})}\n{begun}\n")) == "etcd : Wait"
+    assert playbook.last_task([]) == ""
 
 
 def test_a_recap_counts_what_was_changed() -> None:
