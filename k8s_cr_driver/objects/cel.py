@@ -14,6 +14,7 @@ from typing import Any
 
 import re2
 
+from k8s_cr_driver.objects.cel_fields import field, fields, parts, variable
 from k8s_cr_driver.objects.cel_syntax import ExpressionError, Node, parse
 
 MOST_STEPS = 20_000
@@ -22,6 +23,8 @@ _STEP_OF_TEXT = 64
 _STEP_OF_MATCH = 256
 """Characters times instructions of the pattern that count as one step: RE2 does 40 millions in a second at worst."""
 _LONGEST_PATTERN = 256
+_MOST_FIELDS, _LONGEST_SHOWN = 4, 80
+_MISSING = object()
 _MAX_INT = 2**63
 _PATTERN_OPTIONS = re2.Options()
 _PATTERN_OPTIONS.max_mem = 1 << 20
@@ -39,8 +42,8 @@ class CostError(EvaluationError):
 class _Frame:
     __slots__ = ("left", "names", "root")
 
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self.root, self.left = root, MOST_STEPS
+    def __init__(self, root: Mapping[str, Any], steps: int = MOST_STEPS) -> None:
+        self.root, self.left = root, steps
         self.names: dict[str, Any] = {"self": root}
 
     def pay(self, steps: int) -> None:
@@ -68,8 +71,11 @@ class Program:
         tree = parse(text, before)
         self.text = text
         self._value = _compile(tree)
-        self.field = _first_field(tree)
-        """The first field that it reads, such as "status.phase"; "" if there is none."""
+        self.fields = tuple(one for one in fields(tree) if one.name)
+        """The fields that it reads."""
+        self.field = self.fields[0].name if self.fields else ""
+        """The first of them, such as "status.phase"; "" if there is none."""
+        self._parts = [_Part(part) for part in parts(tree)]
 
     def evaluate(self, live: Mapping[str, Any]) -> Any:
         """The value for an object; raises EvaluationError."""
@@ -86,26 +92,84 @@ class Program:
         return value
 
 
+    def unmet(self, live: Mapping[str, Any]) -> tuple[str, str]:
+        """The first field of the part that is not true, and what the object has in the fields of it; "" if nobody knows."""
+        frame = _Frame(live, MOST_STEPS // 4)
+        try:
+            part = next((one for one in self._parts if not one.holds(frame)), None)
+            return part.read(frame) if part else ("", "")
+        except (CostError, RecursionError):
+            return "", ""
+
+
+class _Part:
+    """A part of an expression, and the fields that it reads: those of the entry for which a macro `all` is false."""
+
+    __slots__ = ("_body", "_fields", "_list", "_value", "_variable")
+
+    def __init__(self, tree: Node) -> None:
+        self._value, self._list = _compile(tree), None
+        self._variable = variable(tree) if tree.kind == "call" and tree.value[0] == "all" else ""
+        source = field(tree.parts[0]) if self._variable else None
+        self._fields = [(one, _compile(one.node)) for one in fields(tree)]
+        if source:
+            self._body, self._list = _compile(tree.parts[2]), (source.name, _compile(source.node))
+            self._fields = [(one, _compile(one.node)) for one in fields(tree.parts[2])]
+
+    def holds(self, frame: _Frame) -> bool:
+        return _try(self._value, frame) is True
+
+    def read(self, frame: _Frame) -> tuple[str, str]:
+        """The first field and what is in the fields, as clauses."""
+        entry = self._entry(frame)
+        found: dict[str, str] = {}
+        for one, value in self._fields:
+            name = (entry and f"{entry}{one.rest}") if one.root == self._variable else one.name
+            if name and len(found) < _MOST_FIELDS:
+                found[name] = f"{name} {_described(_try(value, frame))}"
+        return next(iter(found), ""), ", ".join(found.values())
+
+    def _entry(self, frame: _Frame) -> str:
+        """The name of the entry for which `all` is false, to which the variable is set from now on."""
+        if self._list is None:
+            return ""
+        name, source = self._list
+        values = _try(source, frame)
+        for index, value in enumerate(values if isinstance(values, list) else ()):
+            frame.pay(1)
+            frame.names[self._variable] = value
+            if _try(self._body, frame) is not True:
+                return f"{name}[{index}]"
+        return ""
+
+
+def _try(value: _Value, frame: _Frame) -> Any:
+    """The value, and what an optional one has; `_MISSING` without one."""
+    try:
+        found = value(frame)
+    except CostError:
+        raise
+    except EvaluationError:
+        return _MISSING
+    return (found.value if found.has else _MISSING) if isinstance(found, _Optional) else found
+
+
+def _described(value: Any) -> str:
+    if value is _MISSING:
+        return "is not there"
+    if isinstance(value, (list, dict)):
+        return f"has {len(value)} {'entry' if len(value) == 1 else 'entries'}"
+    if value is None or isinstance(value, bool):
+        return f"is {'null' if value is None else str(value).lower()}"
+    return f"is {str(value)[:_LONGEST_SHOWN]}" if value != "" else "is empty"
+
+
 def type_name(value: Any) -> str:
     """The type of a value in CEL's words."""
     if value is None:
         return "null"
     names = {bool: "bool", int: "int", float: "double", str: "string", list: "list", dict: "map", _Optional: "optional"}
     return names.get(type(value), type(value).__name__)
-
-
-def _first_field(tree: Node) -> str:
-    path = _path(tree)
-    if path:
-        return ".".join(path[1:] if path[0] == "self" and len(path) > 1 else path)
-    return next((found for part in tree.parts if (found := _first_field(part))), "")
-
-
-def _path(tree: Node) -> list[str]:
-    if tree.kind == "name":
-        return [str(tree.value)]
-    before = _path(tree.parts[0]) if tree.kind == "select" else []
-    return [*before, tree.value[0]] if before else []
 
 
 def _compile(tree: Node) -> _Value:

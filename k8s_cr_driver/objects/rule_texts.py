@@ -73,10 +73,12 @@ def _cel(written: str, before: int = 0) -> Rule:
 
     def ask(live: Mapping[str, Any]) -> Outcome:
         try:
-            met = program.holds(live)
+            if program.holds(live):
+                return Outcome(True, program.field, "it is true")
         except EvaluationError as error:
-            return Outcome(False, program.field, str(error))
-        return Outcome(met, program.field, f"it is {str(met).lower()}")
+            return Outcome(False, program.unmet(live)[0] or program.field, str(error))
+        field, seen = program.unmet(live)
+        return Outcome(False, field or program.field, seen or "it is false")
 
     return Rule(written, ask)
 

@@ -55,7 +55,9 @@ def _asked(rules: Rules, live: Object) -> list[Asked]:
     for purpose, rule in named.items():
         if rule is not None:
             outcome = rule.ask(live)
-            seen = f"{outcome.field}: {rules.seen(live, outcome)}" if outcome.field else rules.seen(live, outcome)
+            seen = rules.seen(live, outcome)
+            if outcome.field and not seen.startswith(outcome.field):
+                seen = f"{outcome.field}: {seen}"
             found.append(
                 Asked(rules.source, f"{purpose}: {rule.text.strip()}", f"{'met' if outcome.met else 'not met'}; {seen}")
             )

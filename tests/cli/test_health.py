@@ -51,7 +51,7 @@ def test_author_tries_rules_without_a_cluster(tool: Tool, tmp_path: Path, where:
     options = {"file": ["--rules", rules], "folder": ["--rules", str(tmp_path / "rules")], "beside": []}[where]
     good, bad = tool.json("health", write(tmp_path, *documents), *options, code=1)
     assert (good["state"], bad["state"], bad["reason"]) == ("Ready", "Waiting", "RuleNotMet")
-    assert bad["asked"][0]["said"] == "not met; status.phase: it is false"
+    assert bad["asked"][0]["said"] == "not met; status.phase is Even"
 
 
 def test_crd_counts_in_the_file_and_in_another(tool: Tool, tmp_path: Path) -> None:

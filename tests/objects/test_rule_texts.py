@@ -104,6 +104,28 @@ def test_outcome_names_the_field_and_what_is_there() -> None:
     assert rule("cel: status.absent == 1").ask(LIVE)[1:] == ("status.absent", "there is no absent")
 
 
+@pytest.mark.parametrize(
+    ("expression", "field", "seen"),
+    [
+        ("status.number == 3 && self.status.phase == 'Up'", "status.phase", "status.phase is Serving"),
+        ("status.phase == 'Up' || status.on == false", "status.phase", "status.phase is Serving, status.on is true"),
+        ("!(status.phase.startsWith('Serv'))", "status.phase", "status.phase is Serving"),
+        ("size(status.parts) > 2", "status.parts", "status.parts has 2 entries"),
+        ("status.parts.all(p, p.state == 'up')", "status.parts[1].state", "status.parts[1].state is down"),
+        ("status.parts.exists(p, p.state == spec.count)", "status.parts", "status.parts has 2 entries, spec.count is 3"),
+        ("{'a': 1}.all(k, k == 'b')", "", "it is false"),
+        ("status['a.b'] == 'd'", "status['a.b']", "status['a.b'] is c"),
+        ("status.number == spec.count && has(status.done)", "status.done", "status.done is not there"),
+        ("status.?done.orValue(false)", "status.done", "status.done is not there"),
+        ("status.on && status.absent == 1", "status.absent", "there is no absent"),
+        ("status.number > 3 && status.absent == 1", "status.number", "status.number is 3"),
+        ("false", "", "it is false"),
+    ],
+)
+def test_expression_that_is_not_met_names_the_fields_of_its_part(expression: str, field: str, seen: str) -> None:
+    assert rule(f"cel: {expression}").ask(LIVE) == (False, field, seen)
+
+
 def test_only_readiness_can_be_stored() -> None:
     assert check(READY_WHEN, "stored") == ""
     assert ": write condition=" in check("k8s-cr-driver/failed-when", "stored")
