@@ -67,6 +67,7 @@ def write(folder: Path, files: Mapping[str, str | None]) -> None:
 
 def record(folder: Path, files: Mapping[str, str], chosen: Mapping[str, Any]) -> None:
     """What was made: after the files themselves, so that a second run after a crash finds the work of the first."""
+    (folder / FOLDER).mkdir(mode=0o700, exist_ok=True)  # `--set` may have given a secret
     former = {os.path.join(FOLDER, _MADE, name): None for name in made(folder) if name not in files}
     write(folder, {**former, **{os.path.join(FOLDER, _MADE, name): text for name, text in files.items()}})
     write(folder, {os.path.join(FOLDER, _OPTIONS): json.dumps(chosen, indent=2) + "\n"})

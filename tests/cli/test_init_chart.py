@@ -232,6 +232,11 @@ def test_the_same_chart_again_changes_nothing(tool: Tool, chart: Path, folder: P
     assert {path: path.read_text() for path in folder.rglob("*") if path.is_file()} == before
 
 
+def test_only_its_owner_reads_the_values_that_were_set(tool: Tool, chart: Path, folder: Path) -> None:
+    tool.run("init", str(folder), "--from", str(chart))
+    assert (folder / ".k8s-cr-init").stat().st_mode & 0o077 == 0
+
+
 def test_a_conflict_is_named_and_the_author_s_text_stays(tool: Tool, chart: Path, folder: Path) -> None:
     tool.run("init", str(folder), "--from", str(chart))
     edit(folder / "Files/kubernetes/web.yaml", "web:4.5", "web:mine")
