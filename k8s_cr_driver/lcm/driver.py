@@ -89,9 +89,11 @@ class Driver:
             stored = _stored(verb, inst)
             options, abandon = request.options_in_place(stored, req), request.is_set(req, "abandon")
             grace_period, delete_guests = request.grace_period(req), request.is_set(req, "delete-guests")
+            delete_cloud_resources = request.is_set(req, "delete-cloud-resources")
             permitted.check_options(stored, verb.initiator, options, delete_guests=delete_guests)
             guard = abandoning(stored) if abandon else contextlib.nullcontext()
             with guard, _session(verb, stored, options, extra=grace_period, abandon=abandon) as session:
+                session.mind_clouds(delete=delete_cloud_resources)
                 session.reconcile([], prune=Prune(grace_period, delete_guests=delete_guests))
 
     def scale(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:

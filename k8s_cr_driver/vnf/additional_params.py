@@ -21,7 +21,7 @@ from k8s_cr_driver.package.files import shown
 FILES = "lcm-kubernetes-def-files"
 OF_ONE_REQUEST = ("force-conflicts", "adopt-existing", "moved")
 """Never stored: what a user has allowed once, a later heal or change of the package must not do by itself."""
-OF_ONE_VERB = ("recreate", "delete-guests", "abandon")
+OF_ONE_VERB = ("recreate", "delete-guests", "delete-cloud-resources", "abandon")
 """Flags that only heal, or only terminate, looks at; they are no fields of `Options`."""
 ENTRIES = 20_000
 """Keys of additionalParams, and files that a request names."""

@@ -51,6 +51,7 @@ from k8s_cr_driver.resources.health.rules import of_texts
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import (
     autoscalers,
+    cloud_resources,
     counts,
     lost_inventory,
     preflight,
@@ -166,6 +167,11 @@ class Session:
         with contextlib.suppress(Refused):  # nothing of a package that cannot be placed was written
             manifests.place(desired, self._client.resources.scope_of, self._options.namespace)
         lost_inventory.recover(self._operation, self._context, self._options.namespace, desired)
+
+    def mind_clouds(self, *, delete: bool) -> None:
+        """What clouds would keep of the instance's workload clusters; no request for an instance without any."""
+        if cloud_resources.CLUSTER in self.inventory.remembered.kinds:
+            cloud_resources.mind(self._operation, self._client, lambda: self.inventory.read() or NOTHING, delete=delete)
 
     def take_over(self, intree_driver: InTreeDriver) -> None:
         """Makes the objects of the in-tree driver this driver's; see `engine.takeover`."""
