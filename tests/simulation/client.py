@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, ClassVar
@@ -10,10 +11,19 @@ from typing import Any, ClassVar
 from greenlet import GreenletExit
 
 from k8s_cr_driver.errors import TransportError
+from k8s_cr_driver.kube.clock import ServerClock
 from tests.simulation.caches import Response
 from tests.simulation.entries import Actor
 from tests.simulation.scheduler import active
 from tests.simulation.servers import Sent, Servers
+
+
+class Memory:
+    """Lines are objects here, which take nothing from a budget of bytes."""
+
+    def of_response(self, data: Any) -> contextlib.AbstractContextManager[None]:
+        del data
+        return contextlib.nullcontext()
 
 
 class Client:
@@ -23,7 +33,7 @@ class Client:
 
     def __init__(self, endpoint: Any, *options: Any) -> None:
         del options
-        self.endpoint = endpoint
+        self.endpoint, self.clock, self.memory = endpoint, ServerClock(), Memory()
         process = active().here().process
         self._process, self._actor = process, Actor(endpoint.url, process.name)
 

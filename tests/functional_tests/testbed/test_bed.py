@@ -49,7 +49,7 @@ def test_status_names_a_process_that_has_died(ledger: Ledger):
     process.wait_until_ended(10)
     result = CliRunner().invoke(main, ["status"])
     assert result.exit_code == 1
-    assert result.output == "kubernetes: up\ntacker: down\nopenstack: down\nthese have ended: machine-node1\n"
+    assert result.output == "kubernetes: up\ntacker: down\nmachines: down\nopenstack: down\nthese have ended: machine-node1\n"
 
 
 def test_a_bed_is_broken_while_a_part_is_unfinished(ledger: Ledger):
