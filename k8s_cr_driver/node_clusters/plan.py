@@ -14,6 +14,7 @@ from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.node_clusters.facts import Cluster, Facts, Member
 from k8s_cr_driver.node_clusters.inventory import Inventory, Node
 from k8s_cr_driver.node_clusters.kubeadm import balancing
+from k8s_cr_driver.node_clusters.phases import Phase as PhaseOf
 from k8s_cr_driver.ssh.files import File
 
 
@@ -80,14 +81,7 @@ class DeleteNode:
 
 Step = Install | Configure | Initialize | Apply | Join | RemoveMember | Drain | DeleteNode
 
-
-@dataclass(frozen=True)
-class Phase:
-    """Steps that do not depend on each other; `in_turn` those that must not run at the same time all the same."""
-
-    name: str
-    steps: tuple[Step, ...]
-    in_turn: bool = False
+Phase = PhaseOf[Step]
 
 
 @dataclass(frozen=True)

@@ -142,13 +142,7 @@ class Run:
 
     def _do(self, phases: list[plan.Phase]) -> None:
         for phase in phases:
-            self.progress(f"{phase.name}: {len(phase.steps)} {'step' if len(phase.steps) == 1 else 'steps'}")
-            if phase.in_turn:
-                for step in phase.steps:
-                    self._step(step)
-            else:
-                work.on_all(phase.steps, self._step)
-            self.changes += len(phase.steps)
+            self.changes += phase.run(self._step, self.progress)
             if phase.name == "load balancing":
                 self._await_holder()
 

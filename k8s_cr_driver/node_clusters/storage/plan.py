@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.node_clusters.inventory import Node
+from k8s_cr_driver.node_clusters.phases import Phase as PhaseOf
 from k8s_cr_driver.node_clusters.storage import exports, parameters
 from k8s_cr_driver.node_clusters.storage.exports import Mount
 from k8s_cr_driver.node_clusters.storage.facts import Client, Disk, Live, Pod, Server
@@ -81,13 +82,7 @@ class Delete:
 
 Step = Install | MakeFileSystem | MountVolumes | Serve | Apply | Delete
 
-
-@dataclass(frozen=True)
-class Phase:
-    """Steps that do not depend on each other."""
-
-    name: str
-    steps: tuple[Step, ...]
+Phase = PhaseOf[Step]
 
 
 @dataclass(frozen=True)

@@ -169,9 +169,7 @@ class Run:
 
     def _do(self, phases: list[plan.Phase]) -> None:
         for phase in phases:
-            self.progress(f"{phase.name}: {len(phase.steps)} {'step' if len(phase.steps) == 1 else 'steps'}")
-            work.on_all(phase.steps, self._step)
-            self.changes += len(phase.steps)
+            self.changes += phase.run(self._step, self.progress)
 
     def _step(self, step: plan.Step) -> None:
         started = time.monotonic()
