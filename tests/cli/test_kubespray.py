@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
-import textwrap
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.cli.cluster_requests import judged, of_tutorial
 from tests.cli.tool import Tool
 
 ROOT = Path(__file__).parents[2]
-PARAMETER = "k8s_cluster_installation_param"
 
 
 @pytest.fixture
@@ -23,22 +19,8 @@ def folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(ROOT / "sample_packages" / "kubespray", tmp_path / "package"))
 
 
-def parameter() -> Any:
-    """That of the tutorial's request."""
-    tutorial = (ROOT / "doc" / "source" / "tutorial" / "kubespray.rst").read_text()
-    blocks = re.findall(r"code-block:: json\n\n((?:   .*\n|\n)+)", tutorial)
-    return json.loads(textwrap.dedent(blocks[0]))["additionalParams"][PARAMETER]
-
-
-def found(tool: Tool, folder: Path, given: Any, code: int = 0) -> tuple[list[str], list[str]]:
-    file = folder.parent / "request.json"
-    file.write_text(json.dumps({"additionalParams": {PARAMETER: given}}))
-    said = tool.json("validate", str(folder), "--request", str(file), code=code)
-    return said["problems"], said["warnings"]
-
-
 def test_the_request_of_the_tutorial_fits_the_sample(tool: Tool, folder: Path) -> None:
-    assert found(tool, folder, parameter()) == ([], [])
+    assert judged(tool, folder, of_tutorial("kubespray")) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -53,7 +35,7 @@ def test_the_request_of_the_tutorial_fits_the_sample(tool: Tool, folder: Path) -
 def test_what_the_package_does_not_have_is_reported(
     tool: Tool, folder: Path, section: str, field: str, value: str, problem: str
 ) -> None:
-    given = parameter()
+    given = of_tutorial("kubespray")
     given[section][field] = value
-    problems, _ = found(tool, folder, given, code=1)
+    problems, _ = judged(tool, folder, given, code=1)
     assert any(problem in one for one in problems), problems

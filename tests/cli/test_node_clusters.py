@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.cli.cluster_requests import PARAMETER, all_of_tutorial, judged
 from tests.cli.tool import Tool
 
 SAMPLE = Path(__file__).parents[2] / "sample_packages" / "ha_masters"
@@ -41,19 +39,9 @@ def policy(content: Any, name: str) -> Any:
     return next(one[name] for one in content["topology_template"]["policies"] if name in one)
 
 
-def found(tool: Tool, folder: Path, request: Any = None, code: int = 0) -> tuple[list[str], list[str]]:
-    options = []
-    if request is not None:
-        file = folder.parent / "request.json"
-        file.write_text(json.dumps({"additionalParams": {"k8s_cluster_installation_param": request}}))
-        options = ["--request", str(file)]
-    said = tool.json("validate", str(folder), *options, code=code)
-    return said["problems"], said["warnings"]
-
-
 def test_the_sample_and_a_request_for_it_have_no_mistake(tool: Tool, folder: Path) -> None:
-    assert found(tool, folder) == ([], [])
-    assert found(tool, folder, REQUEST) == ([], [])
+    assert judged(tool, folder) == ([], [])
+    assert judged(tool, folder, REQUEST) == ([], [])
 
 
 OPERATIONS = ("topology_template", "node_templates", "VNF", "interfaces", "Vnflcm")
@@ -111,7 +99,7 @@ def test_a_mistake_that_an_instantiate_would_show_is_one_of_the_package(
     tool: Tool, folder: Path, file: str, how: Callable[[Any], object], problem: str
 ) -> None:
     change(folder, file, how)
-    problems, _ = found(tool, folder, code=1)
+    problems, _ = judged(tool, folder, code=1)
     assert any(problem in one for one in problems), problems
 
 
@@ -122,7 +110,7 @@ def requirements(content: Any) -> Any:
 def test_an_operation_that_does_not_name_the_driver_is_reported_with_what_follows(tool: Tool, folder: Path) -> None:
     change(folder, VNFD, lambda c: operations(c).pop("heal_start"))
     expected = "Flavour simple: heal_start does not name ha_masters, so a master is replaced while etcd counts on it"
-    assert found(tool, folder) == ([], [expected])
+    assert judged(tool, folder) == ([], [expected])
 
 
 @pytest.mark.parametrize(
@@ -138,7 +126,7 @@ def test_an_operation_that_does_not_name_the_driver_is_reported_with_what_follow
 def test_a_request_is_checked_with_the_package(tool: Tool, folder: Path, changes: dict[str, Any], problem: str) -> None:
     request = {key: {**value, **changes.get(key, {})} if isinstance(value, dict) else changes.get(key, value)
                for key, value in REQUEST.items()}  # fmt: skip
-    problems, _ = found(tool, folder, request, code=1)
+    problems, _ = judged(tool, folder, request, code=1)
     assert len(problems) == 1 and problem in problems[0], problems
 
 
@@ -149,10 +137,8 @@ def test_a_request_that_is_no_json_is_a_mistake(tool: Tool, folder: Path) -> Non
 
 
 def test_the_request_of_the_tutorial_fits_the_sample(tool: Tool, folder: Path) -> None:
-    tutorial = (SAMPLE.parents[1] / "doc" / "source" / "tutorial" / "ha_masters.rst").read_text()
-    blocks = re.findall(r"code-block:: json\n\n((?:   .*\n|\n)+)", tutorial)
-    request, repeated = (json.loads(textwrap.dedent(one)) for one in blocks)
+    request, repeated = all_of_tutorial("ha_masters")
     (folder / "Files").mkdir()
     (folder / "Files" / "network.yaml").write_text("")
-    assert found(tool, folder, request["additionalParams"]["k8s_cluster_installation_param"]) == ([], [])
+    assert judged(tool, folder, request["additionalParams"][PARAMETER]) == ([], [])
     assert repeated["additionalParams"].items() <= request["additionalParams"].items()

@@ -6,32 +6,12 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from tests.node_clusters.specification import NODES
+
 _PARAMETER: dict[str, Any] = {
     "script_path": "Scripts/install_k8s_cluster.sh",
     "vim_name": "kubernetes_vim",
-    "master_node": {
-        "aspect_id": "master_instance",
-        "ssh_cp_name": "masterNode_CP1",
-        "nic_cp_name": "masterNode_CP1",
-        "username": "ubuntu",
-        "password": "ubuntu",
-        "pod_cidr": "192.168.3.0/16",
-        "cluster_cidr": "10.199.187.0/24",
-        "cluster_cp_name": "masterNode_CP1",
-    },
-    "worker_node": {
-        "aspect_id": "worker_instance",
-        "ssh_cp_name": "workerNode_CP2",
-        "nic_cp_name": "workerNode_CP2",
-        "username": "ubuntu",
-        "password": "ubuntu",
-    },
-    "proxy": {
-        "http_proxy": "http://user1:password1@host1:port1",
-        "https_proxy": "https://user2:password2@host2:port2",
-        "no_proxy": "192.168.246.0/24,10.0.0.1",
-        "k8s_node_cidr": "10.10.0.0/24",
-    },
+    **NODES,
     "storage_server": {
         "ssh_cp_name": "storage_server_CP",
         "username": "ubuntu",
