@@ -45,7 +45,7 @@ _AS_BEFORE = "the same"
 )
 @click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Where the inventory is; else it is looked for.")
 @package_input.with_parameters
-@click.option("--namespace", default="default", help="For objects that name none.", show_default=True)
+@package_input.with_namespace
 @output_option()
 def diff(
     kubeconfig: Kubeconfig,
@@ -55,7 +55,7 @@ def diff(
     files: Sequence[str],
     given: Mapping[str, str],
     all_hooks: bool,
-    namespace: str,
+    namespace: str | None,
     output: str,
 ) -> None:
     """Show what PACKAGE would change on a cluster. Nothing is written.
@@ -67,7 +67,7 @@ def diff(
     with package_input.opened(path) as folder, Cluster(kubeconfig, DryRun) as cluster:
         instance = cluster.instance(id, inventory_namespace) if id else None
         desired = package_input.load(folder, given, files, all_hooks=all_hooks)
-        outcomes = outcomes_of(cluster, instance, folder, desired, namespace)
+        outcomes = outcomes_of(cluster, instance, folder, desired, namespace or package_input.requested(folder))
     differences = [one for one in outcomes if one.verdict != "unchanged"]
     if output == "json":
         print_json([one.as_json() for one in outcomes])

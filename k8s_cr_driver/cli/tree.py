@@ -39,7 +39,7 @@ LOOK_EVERY = 2.0
 @click.argument("subject", metavar="INSTANCE|PACKAGE", callback=named)
 @on_cluster
 @click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Where the inventory is; else it is looked for.")
-@click.option("--namespace", default="default", help="For objects of a package that name none.", show_default=True)
+@package_input.with_namespace
 @click.option("--watch", is_flag=True, help="Look again every two seconds, until Ctrl-C.")
 @click.option(
     "--connect-clouds/--no-connect-clouds",
@@ -52,7 +52,7 @@ def tree(
     kubeconfig: Kubeconfig,
     subject: str,
     inventory_namespace: str,
-    namespace: str,
+    namespace: str | None,
     watch: bool,
     clouds: bool | None,
     output: str,
@@ -157,9 +157,10 @@ def _walked(nodes: Sequence[Node]) -> Iterator[Node]:
         yield from _walked(node.children)
 
 
-def _show_package(path: Path, namespace: str, output: str) -> None:
+def _show_package(path: Path, namespace: str | None, output: str) -> None:
     with package_input.opened(path) as folder:
         objects = package_input.load(folder, None)
+        namespace = namespace or package_input.requested(folder)
     bare = [obj for obj in objects if not obj["metadata"].get("namespace")]
     unknown = package_input.place(objects, namespace)
     guessed = {key_of(obj) for obj in bare if kind_of(obj) in unknown}

@@ -241,6 +241,17 @@ def test_a_kind_whose_api_server_is_down_is_not_called_unknown(api: FakeApi, dif
     assert "the server of policy/v1 does not respond" in reported
 
 
+@pytest.mark.parametrize(("arguments", "expected"), [([], "theirs"), (["--namespace", "blue"], "blue")])
+def test_the_namespace_is_that_of_the_request_in_the_package(
+    api: FakeApi, tool: Tool, tmp_path: Path, arguments: list[str], expected: str
+) -> None:
+    for name in ("theirs", "blue"):
+        api.put(obj("v1", "Namespace", name))
+    package = write_package(tmp_path / "p", [config_map("a", "")])
+    (package / "request.json").write_text('{"additionalParams": {"namespace": "theirs"}}')
+    assert [one["object"] for one in tool.json("diff", str(package), *arguments, code=1)] == [f"ConfigMap {expected}/a"]
+
+
 def test_a_namespace_that_nobody_brings_is_refused(differ: Differ) -> None:
     (reported,) = differ.verdicts([config_map("a", "nowhere")]).values()
     assert reported["verdict"] == "refused"

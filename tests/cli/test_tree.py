@@ -231,6 +231,15 @@ def test_an_object_has_no_namespace_that_only_a_cluster_could_know(
     assert last["object"] == f"CronTab.stable.example.com {shown}"
 
 
+@pytest.mark.parametrize(("arguments", "expected"), [([], "theirs"), (["--namespace", "blue"], "blue")])
+def test_the_namespace_is_that_of_the_request_in_the_package(
+    tool: Tool, tmp_path: Path, arguments: list[str], expected: str
+) -> None:
+    package = write_package(tmp_path / "p", [config_map("a", "")])
+    (package / "request.json").write_text('{"additionalParams": {"namespace": "theirs"}}')
+    assert tool.run("tree", str(package), *arguments).stdout == f"ConfigMap {expected}/a\n"
+
+
 def test_a_file_that_is_no_package_is_one_error(tool: Tool) -> None:
     path = tool.kubeconfig
     assert "neither a folder nor a CSAR" in tool.run("tree", str(path), code=1).stderr
