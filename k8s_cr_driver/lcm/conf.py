@@ -21,6 +21,7 @@ from oslo_log import log
 from k8s_cr_driver.engine.watches import WATCH_LIMITS
 from k8s_cr_driver.errors import Forbidden, InvalidRequest
 from k8s_cr_driver.kube.endpoint_rules import EndpointRules
+from k8s_cr_driver.lcm import workers
 from k8s_cr_driver.package.limits import Limits
 from k8s_cr_driver.ssh import host_keys
 from k8s_cr_driver.vnf import tenants
@@ -223,8 +224,9 @@ OPTIONS = [
         default=0.5,
         min=0.01,
         max=1,
-        help="Part of the workers of a conductor process (``executor_thread_pool_size``) that the operations of one project "
-        "may hold at the same time. A further operation fails at once, and can be retried. 1 for a site with one project.",
+        help="Part of the workers of a conductor (``executor_thread_pool_size``) that the operations of one project, or those "
+        "of the clusters on servers of one OpenStack project, may hold at the same time. A further operation fails at "
+        "once, and can be retried. 1 for a site with one project.",
     ),
     cfg.IntOpt("max_objects", default=_LIMITS.max_objects, min=1, help="Objects that a VNF package may have."),
     cfg.IntOpt(
@@ -341,6 +343,7 @@ def of_conductor() -> Any:
     conf = cfg.ConfigOpts()
     register(conf)
     log.register_options(conf)
+    conf.register_opt(cfg.IntOpt("executor_thread_pool_size", default=workers.POOL))
     with reading():
         conf(_published(), project="tacker", prog="tacker-conductor")
         return SimpleNamespace(conf=conf, **{name: conf.k8s_cr[name] for name in OF_SCRIPTS})

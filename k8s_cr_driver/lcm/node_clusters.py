@@ -7,6 +7,7 @@ A failed operation stores no instance, so both go through user_script_err_handli
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from k8s_cr_driver.credentials import tacker
 from k8s_cr_driver.errors import DriverError, InvalidRequest
 from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.lcm import conf, hook
+from k8s_cr_driver.lcm.workers import most_of_a_project, worker_of
 from k8s_cr_driver.logs import logger
 from k8s_cr_driver.node_clusters import inventory, parameters, run, vim
 from k8s_cr_driver.node_clusters.inventory import Node, Role
@@ -95,12 +97,20 @@ class Operation:
     def _act(self) -> None:
         match self.call.operation:
             case "instantiate_end" | "scale_end" | "heal_end" | "scale_rollback_start":
-                self._ensure()
+                with self._worker():
+                    self._ensure()
             case "scale_start" | "heal_start":
                 self._check_user_data()
-                self._leave()
+                with self._worker():
+                    self._leave()
             case "terminate_start" | "terminate_end" | "instantiate_rollback_start" | "instantiate_rollback_end":
                 self._remove()
+
+    def _worker(self) -> contextlib.AbstractContextManager[None]:
+        """One of those that operations in the OpenStack project hold. Raises Busy."""
+        keystone, access = text(mapping(self._vim, "interfaceInfo"), "endpoint"), mapping(self._vim, "accessInfo")
+        project = " ".join((keystone, text(access, "projectDomain"), text(access, "project")))
+        return worker_of(project, most_of_a_project(self.call.options.conf))
 
     def _ensure(self) -> None:
         if self.call.operation == "scale_end" and inventory.leaving(self.call.grant_request):

@@ -18,6 +18,7 @@ import yaml
 from k8s_cr_driver.credentials.tacker import Vim
 from k8s_cr_driver.errors import NotPermitted
 from k8s_cr_driver.lcm import conf, hook, node_clusters
+from k8s_cr_driver.lcm.workers import worker_of
 from k8s_cr_driver.package import scripts
 from tests.cloud import openstack
 from tests.credentials import openstack as tacker_api
@@ -162,6 +163,17 @@ def test_the_services_of_the_vim_are_judged_by_the_options_of_endpoints(options_
         }
         _, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
     assert "no connection to this host is permitted" in failure and "[k8s_cr] allowed_endpoints" in failure
+
+
+@pytest.mark.parametrize("operation", ["instantiate_end", "scale_start", "scale_end", "heal_start", "heal_end"])
+def test_operations_of_a_project_hold_a_share_of_the_workers(options_file: Path, operation: str) -> None:
+    """Each of them waits for servers. The one beyond the share asks no cloud."""
+    options_file.write_text("[DEFAULT]\nexecutor_thread_pool_size = 2\n")
+    vims = {"vim1": {**VIMS["vim1"], "interfaceInfo": {"endpoint": "http://[::1]/v3"}, "accessInfo": {"project": "blue"}}}
+    with worker_of("http://[::1]/v3  blue", 1):
+        _, failure = call(operation, PARAMETERS, vims=vims)
+        assert "project_share lets it have on one conductor: 1." in failure
+        assert call("terminate_start", PARAMETERS, vims=vims)[1] == "", "waits for nothing"
 
 
 @pytest.mark.parametrize(
@@ -330,7 +342,11 @@ def test_the_storage_server_is_not_scaled() -> None:
     given = {
         "operation": "scale_start",
         "request": {"additionalParams": {"k8s_cluster_installation_param": PARAMETERS}},
-        "vnf_instance": {"id": "4a1f", "metadata": {"node_cluster": {"storage": {"vdu": "storage_server"}}}},
+        "vnf_instance": {
+                "id": "4a1f",
+                "vimConnectionInfo": dict(VIMS),
+                "metadata": {"node_cluster": {"storage": {"vdu": "storage_server"}}},
+            },
         "grant_request": {"addResources": [{"type": "COMPUTE", "resourceTemplateId": "storage_server"}]},
         "user_script_err_handling_data": {},
     }

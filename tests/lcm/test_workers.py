@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,19 @@ def test_a_project_that_is_not_known_has_no_limit() -> None:
         stack.enter_context(worker_of(PROJECT, 1))
         with pytest.raises(Busy):
             stack.enter_context(worker_of(PROJECT, 1))
+
+
+def test_workers_that_scripts_of_the_conductor_hold_count_until_their_process_ends() -> None:
+    """A killed one holds none."""
+    hold = f"with workers.worker_of({PROJECT!r}, 1): print('held', flush=True); input()"
+    script = [sys.executable, "-c", f"from k8s_cr_driver.lcm import workers\n{hold}"]
+    with subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"held\n"
+        with pytest.raises(Busy), worker_of(PROJECT, 1):
+            pass
+        process.kill()
+    with worker_of(PROJECT, 1):
+        pass
 
 
 def test_a_request_holds_a_worker_for_an_hour_at_most_by_default(blue: Instance) -> None:
