@@ -17,7 +17,7 @@ from k8s_cr_driver.cli.output import echo, print_json, print_table
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects import rule_files
-from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import entries, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.cel import ExpressionError
 
 LONGEST = 1024
 MOST_FOUND = 1000

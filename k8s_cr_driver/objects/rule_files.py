@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.fields import text, type_name
 from k8s_cr_driver.objects.keys import GroupKind, split
 from k8s_cr_driver.objects.rule_texts import cel

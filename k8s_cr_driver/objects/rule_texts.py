@@ -11,8 +11,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from k8s_cr_driver.objects.cel import EvaluationError, Program
-from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.cel import EvaluationError, ExpressionError, Program
 from k8s_cr_driver.objects.fields import entries, integer, text
 from k8s_cr_driver.objects.jsonpath import Path, as_text
 

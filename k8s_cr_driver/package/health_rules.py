@@ -16,7 +16,7 @@ from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects import rule_files
-from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.fields import field, mapping
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 from k8s_cr_driver.package.vnfd import DEFINITIONS

@@ -14,7 +14,7 @@ from typing import Any
 
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.objects import rule_files
-from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.rule_texts import LEAST, MOST, no_activity_seconds
 from k8s_cr_driver.package.files import shown
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.objects.cel import CostError, EvaluationError, Program
-from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.cel import CostError, EvaluationError, ExpressionError, Program
 
 LIVE: dict[str, Any] = {
     "kind": "Widget",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.rule_texts import READY_WHEN, check, rule
 
 LIVE: dict[str, Any] = {

@@ -15,7 +15,7 @@ import yaml
 
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.objects import rule_files
-from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.keys import GroupKind
 from k8s_cr_driver.resources.health import lua_rules
 from k8s_cr_driver.resources.health.rules import Rules, of_texts

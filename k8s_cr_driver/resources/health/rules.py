@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.fields import mapping, text
 from k8s_cr_driver.objects.keys import GroupKind, kind_of
 from k8s_cr_driver.objects.rule_files import EXPRESSIONS, PACKAGE_RULES, KindRules

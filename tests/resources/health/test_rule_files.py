@@ -13,7 +13,7 @@ import yaml
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import rule_files
-from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.keys import GroupKind
 from k8s_cr_driver.package import health_rules, manifests
 from k8s_cr_driver.resources.health import Health, State, operator_rules

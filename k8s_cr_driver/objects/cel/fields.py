@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from k8s_cr_driver.objects.cel_syntax import Node
-
-MACROS = frozenset({"all", "exists", "exists_one", "filter", "map"})
+from k8s_cr_driver.objects.cel.macros import ARGUMENTS
+from k8s_cr_driver.objects.cel.syntax import Node
 
 
 class Field(NamedTuple):
@@ -49,7 +48,7 @@ def fields(tree: Node, bound: frozenset[str] = frozenset()) -> Iterator[Field]:
 
 def variable(tree: Node) -> str:
     """The variable of a macro such as `all`; "" if the tree is none."""
-    is_macro = tree.kind == "call" and tree.value[0] in MACROS and tree.value[1] and len(tree.parts) > 2
+    is_macro = tree.kind == "call" and tree.value[0] in ARGUMENTS and tree.value[1] and len(tree.parts) > 2
     return str(tree.parts[1].value) if is_macro and tree.parts[1].kind == "name" else ""
 
 

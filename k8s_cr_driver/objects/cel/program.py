@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions as rules ask them: whether one is true of an object, and what the object has where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from k8s_cr_driver.objects.cel.compiler import compiled
+from k8s_cr_driver.objects.cel.fields import field, fields, parts, variable
+from k8s_cr_driver.objects.cel.syntax import Node, parse
+from k8s_cr_driver.objects.cel.values import MOST_STEPS, CostError, EvaluationError, Frame, OptionalValue, Value, type_name
+
+_MOST_FIELDS, _LONGEST_SHOWN = 4, 80
+_MISSING = object()
+
+
+class Program:
+    """A compiled expression that stands after `before` characters, which columns count; ExpressionError if it is none."""
+
+    def __init__(self, text: str, before: int = 0) -> None:
+        tree = parse(text, before)
+        self.text = text
+        self._value = compiled(tree)
+        self.fields = tuple(one for one in fields(tree) if one.name)
+        """The fields that it reads."""
+        self.field = self.fields[0].name if self.fields else ""
+        """The first of them, such as "status.phase"; "" if there is none."""
+        self._parts = [_Part(part) for part in parts(tree)]
+
+    def evaluate(self, live: Mapping[str, Any]) -> Any:
+        """The value for an object; raises EvaluationError."""
+        try:
+            return self._value(Frame(live))
+        except RecursionError:
+            raise EvaluationError("its values are within each other too deeply") from None
+
+    def holds(self, live: Mapping[str, Any]) -> bool:
+        """Whether the value is true; raises EvaluationError, also if it is neither true nor false."""
+        value = self.evaluate(live)
+        if not isinstance(value, bool):
+            raise EvaluationError(f"it is {type_name(value)}, not true or false")
+        return value
+
+    def unmet(self, live: Mapping[str, Any]) -> tuple[str, str]:
+        """The first field of the part that is not true, and what the object has in the fields of it; "" if nobody knows."""
+        frame = Frame(live, MOST_STEPS // 4)
+        try:
+            part = next((one for one in self._parts if not one.holds(frame)), None)
+            return part.read(frame) if part else ("", "")
+        except (CostError, RecursionError):
+            return "", ""
+
+
+class _Part:
+    """A part of an expression, and the fields that it reads: those of the entry for which a macro `all` is false."""
+
+    __slots__ = ("_body", "_fields", "_list", "_value", "_variable")
+
+    def __init__(self, tree: Node) -> None:
+        self._value, self._list = compiled(tree), None
+        self._variable = variable(tree) if tree.kind == "call" and tree.value[0] == "all" else ""
+        source = field(tree.parts[0]) if self._variable else None
+        self._fields = [(one, compiled(one.node)) for one in fields(tree)]
+        if source:
+            self._body, self._list = compiled(tree.parts[2]), (source.name, compiled(source.node))
+            self._fields = [(one, compiled(one.node)) for one in fields(tree.parts[2])]
+
+    def holds(self, frame: Frame) -> bool:
+        return _try(self._value, frame) is True
+
+    def read(self, frame: Frame) -> tuple[str, str]:
+        """The first field and what is in the fields, as clauses."""
+        entry = self._entry(frame)
+        found: dict[str, str] = {}
+        for one, value in self._fields:
+            name = (entry and f"{entry}{one.rest}") if one.root == self._variable else one.name
+            if name and len(found) < _MOST_FIELDS:
+                found[name] = f"{name} {_described(_try(value, frame))}"
+        return next(iter(found), ""), ", ".join(found.values())
+
+    def _entry(self, frame: Frame) -> str:
+        """The name of the entry for which `all` is false, to which the variable is set from now on."""
+        if self._list is None:
+            return ""
+        name, source = self._list
+        values = _try(source, frame)
+        for index, value in enumerate(values if isinstance(values, list) else ()):
+            frame.pay(1)
+            frame.names[self._variable] = value
+            if _try(self._body, frame) is not True:
+                return f"{name}[{index}]"
+        return ""
+
+
+def _try(value: Value, frame: Frame) -> Any:
+    """The value, and what an optional one has; `_MISSING` without one."""
+    try:
+        found = value(frame)
+    except CostError:
+        raise
+    except EvaluationError:
+        return _MISSING
+    return (found.value if found.has else _MISSING) if isinstance(found, OptionalValue) else found
+
+
+def _described(value: Any) -> str:
+    if value is _MISSING:
+        return "is not there"
+    if isinstance(value, (list, dict)):
+        return f"has {len(value)} {'entry' if len(value) == 1 else 'entries'}"
+    if value is None or isinstance(value, bool):
+        return f"is {'null' if value is None else str(value).lower()}"
+    return f"is {str(value)[:_LONGEST_SHOWN]}" if value != "" else "is empty"
