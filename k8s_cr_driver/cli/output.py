@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from k8s_cr_driver.objects.times import moment
 from k8s_cr_driver.redaction import Lines, one_line, printable
 from k8s_cr_driver.resources.health import State
 
@@ -106,8 +107,8 @@ def age(since: str | None) -> str:
     if not since:
         return ""
     try:
-        seconds = int((datetime.now(timezone.utc) - datetime.fromisoformat(since.replace("Z", "+00:00"))).total_seconds())
-    except (ValueError, TypeError, OverflowError):  # TypeError: without a time zone
+        seconds = int((datetime.now(timezone.utc) - moment(since)).total_seconds())
+    except ValueError:
         return "?"
     for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
         if seconds >= 2 * length:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import datetime
 import email.utils
 
+from k8s_cr_driver.objects.times import moment
+
 _UTC = datetime.timezone.utc
 
 
@@ -26,5 +28,4 @@ class ServerClock:
 
     def age(self, stamp: str) -> float:
         """Seconds since an RFC 3339 time by the server's clock, negative for one that is still to come. ValueError."""
-        then = datetime.datetime.fromisoformat(stamp[:19]).replace(tzinfo=_UTC)
-        return (datetime.datetime.now(_UTC) + self._ahead - then).total_seconds()
+        return (datetime.datetime.now(_UTC) + self._ahead - moment(stamp)).total_seconds()

@@ -12,6 +12,7 @@ import datetime
 
 from k8s_cr_driver.objects.fields import entries, field, mapping
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, annotations_of, kind_of, labels
+from k8s_cr_driver.objects.times import moment
 from k8s_cr_driver.ownership.managed_fields import is_applier
 
 INSTANCE_LABEL = "tacker_vnf_instance_id"
@@ -128,11 +129,7 @@ def is_older_than(live: Object, name: str) -> bool:
     metadata = live["metadata"]
     times = [one.get("time") for one in metadata.get("managedFields") or [] if one.get("manager") == name]
     try:
-        created, *applied = [_time(one) for one in (metadata.get("creationTimestamp"), *times)]
+        created, *applied = [moment(one) for one in (metadata.get("creationTimestamp"), *times)]
         return all(created - one > CREATION_TAKES for one in applied)
-    except (ValueError, TypeError):
+    except ValueError:
         return True  # no API server writes such a time
-
-
-def _time(text: object) -> datetime.datetime:
-    return datetime.datetime.fromisoformat(str(text).replace("Z", "+00:00"))

@@ -13,6 +13,7 @@ import datetime
 from k8s_cr_driver.objects.crds import CLEANUP
 from k8s_cr_driver.objects.fields import entries, mapping, sequence, text
 from k8s_cr_driver.objects.keys import Object, kind_of
+from k8s_cr_driver.objects.times import moment
 from k8s_cr_driver.resources.health.conditions import explain, status_of
 from k8s_cr_driver.resources.health.custom import REMEDY
 from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, waiting
@@ -35,7 +36,7 @@ def unless_silent(live: Object, health: Health, silent_deletion: float = 0.0) ->
     if unwritten is None or unwritten < PATIENCE:
         return health
     if deleted is not None:
-        if said := [one for one in entries(live, "status", "conditions") if _is_of_deletion(live, one)]:
+        if said := [one for one in entries(live, "status", "conditions") if _is_of_deletion(live, one, now)]:
             return waiting(*explain(said), trouble=True)
         held = ", ".join(_finalizers(live))
         is_held = held and deleted <= unwritten and not (deleted < silent_deletion and mapping(live, "status"))
@@ -45,10 +46,12 @@ def unless_silent(live: Object, health: Health, silent_deletion: float = 0.0) ->
     return health
 
 
-def _is_of_deletion(live: Object, condition: Object) -> bool:
+def _is_of_deletion(live: Object, condition: Object, now: datetime.datetime) -> bool:
     """Whether a controller says in it why the object is not deleted."""
-    since, deleted = text(condition, "lastTransitionTime"), text(live, "metadata", "deletionTimestamp")
-    return status_of(condition) == "false" and bool(text(condition, "message")) and since >= deleted
+    since = _age(text(condition, "lastTransitionTime"), now)
+    deleted = _age(text(live, "metadata", "deletionTimestamp"), now)
+    is_later = since is not None and deleted is not None and since <= deleted
+    return is_later and status_of(condition) == "false" and bool(text(condition, "message"))
 
 
 def is_unwritten(live: Object) -> bool:
@@ -82,7 +85,8 @@ def _acted_until(live: Object) -> str:
         or (text(entry, "operation") == "Update" and mapping(entry, "fieldsV1", "f:metadata", "f:finalizers"))
     )
     now = datetime.datetime.now(datetime.timezone.utc)
-    return max((stamp for stamp in written if _age(stamp, now) is not None), default="")
+    dated = [(age, stamp) for stamp in written if (age := _age(stamp, now)) is not None]
+    return min(dated, default=(0.0, ""))[1]
 
 
 def _silent(seconds: float, sign: str) -> Health:
@@ -99,6 +103,6 @@ def _finalizers(live: Object) -> list[str]:
 def _age(stamp: str, now: datetime.datetime) -> float | None:
     """Seconds since an RFC 3339 time; None for what is none."""
     try:
-        return (now - datetime.datetime.fromisoformat(stamp.replace("Z", "+00:00"))).total_seconds()
-    except (ValueError, TypeError):
+        return (now - moment(stamp)).total_seconds()
+    except ValueError:
         return None
