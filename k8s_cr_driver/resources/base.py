@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from k8s_cr_driver.objects.crds import scale_path, status_selector
-from k8s_cr_driver.objects.fields import field, text
+from k8s_cr_driver.objects.fields import field, mapping, text
 from k8s_cr_driver.objects.keys import CloudEntry, GroupKind, Object, ObjectKey, SecretEntry, annotations_of, key_of
 from k8s_cr_driver.objects.rule_texts import NO_ACTIVITY, no_activity_seconds
 from k8s_cr_driver.resources.health import Health, State, assess, operator_rules
@@ -33,6 +33,7 @@ from k8s_cr_driver.resources.health.custom import terminating
 from k8s_cr_driver.resources.health.model import HELD_IN_ADMISSION, PAUSED, suspended, waiting
 from k8s_cr_driver.resources.health.rest import held_in_admission
 from k8s_cr_driver.resources.health.rules import Rules, of_annotations, of_package
+from k8s_cr_driver.resources.health.status_fields import has_ended
 
 _Self = TypeVar("_Self", bound="CustomResource")
 
@@ -46,9 +47,6 @@ OPTIONAL = "k8s-cr-driver/optional"
 """Annotation `k8s-cr-driver/optional: "true"`: no operation waits for the object longer than for the others."""
 REPLACE = "k8s-cr-driver/replace"
 """Annotation `k8s-cr-driver/replace: "true"`: delete the object and create it again when an immutable field changes."""
-
-COMPLETION_TIMES = ("completionTime", "completionTimestamp", "completedAt", "finishedAt", "finishTime", "endTime")
-"""Where the status of what runs to an end says when it ended: Job, TaskRun, Workflow, ..."""
 
 
 @dataclass(frozen=True)
@@ -315,7 +313,7 @@ class CustomResource:
 
     def has_finished(self, live: Object) -> bool:
         """Whether the object has run to its end, as a Job does: it may then vanish, and is not to run again."""
-        return any(field(live, "status", name) for name in COMPLETION_TIMES)
+        return has_ended(mapping(live, "status"))
 
     def runs_to_end(self) -> bool:
         """Whether it may run to an end at all, by its manifest."""

@@ -15,6 +15,7 @@ from typing import Any
 from k8s_cr_driver.objects.fields import entries, text
 from k8s_cr_driver.resources.health.freshness import is_stale
 from k8s_cr_driver.resources.health.model import Health, failed, ready, suspended, waiting
+from k8s_cr_driver.resources.health.sentences import meaning_of_message
 from k8s_cr_driver.resources.health.words import (
     TROUBLED,
     Meaning,
@@ -24,10 +25,10 @@ from k8s_cr_driver.resources.health.words import (
     gives_up,
     is_completion,
     is_final,
-    meaning_of_message,
     meaning_of_type,
     meaning_of_word,
     parts,
+    says_failed,
     waits,
     waits_for_its_time,
 )
@@ -81,6 +82,11 @@ class Condition:
         return self.meaning in _WHOLE and self.status == "true" and contradicts(self.reason)
 
     @property
+    def is_of_a_part(self) -> bool:
+        """Whether it is an alarm about a part, such as MetricsError, and does not say that the work has failed."""
+        return self.meaning is Meaning.TROUBLE and len(parts(self.type)) > 1 and not says_failed(self.type)
+
+    @property
     def stands_in_the_way(self) -> bool:
         """Whether it is a step that was not passed for a reason of trouble, so that what follows it was of nothing."""
         return self.meaning is Meaning.STAGE and self.status == "false" and not self.stale and self.word in TROUBLED
@@ -130,11 +136,12 @@ class Condition:
         return explained and alarming and meaning_of_message(self.message) is not Word.UNFINISHED
 
 
-def judge_conditions(conditions: Any, generation: int | None, *, at_work: bool = False) -> Health | None:
+def judge_conditions(conditions: Any, generation: int | None, *, at_work: bool = False, done: bool = False) -> Health | None:
     """Judge a `conditions` list; None if none of them says whether the object is ready.
 
     `generation` is the object's; conditions observed at an older one cannot make it ready. `at_work`: the object's phase
-    says that work is under way, so that what is not well without such a reason is no trouble.
+    says that work is under way, so that what is not well without such a reason is no trouble. `done`: it says that all work is
+    done, so that an alarm about a part of it says nothing.
     """
     found = _read(conditions, generation)
     if not found:
@@ -143,7 +150,7 @@ def judge_conditions(conditions: Any, generation: int | None, *, at_work: bool =
         return failed(*_explain(final))
     if held := [c for c in found if c.is_held]:
         return suspended(*_explain(held))
-    return _judge(found, at_work)
+    return _judge([c for c in found if not (done and c.is_of_a_part)], at_work)
 
 
 def judge_alarms(conditions: Any, generation: int | None) -> Health | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from k8s_cr_driver.objects.fields import entries, integer, mapping, text
 from k8s_cr_driver.resources.health.model import Health, ready, waiting
-from k8s_cr_driver.resources.health.status_fields import Role, role_of
+from k8s_cr_driver.resources.health.roles import Role, role_of
 
 _FRACTION = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*")
 _READY = ("readyReplicas", "availableReplicas", "readyInstances")

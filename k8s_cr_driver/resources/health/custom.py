@@ -7,7 +7,6 @@ seen the latest spec, or a CRD without status. What says nothing is waiting, and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -20,13 +19,11 @@ from k8s_cr_driver.resources.health.counts import contradicting_counts, counts_b
 from k8s_cr_driver.resources.health.freshness import behind, is_observed
 from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, State, ready, suspended, waiting
 from k8s_cr_driver.resources.health.rest import held_by_spec, is_detached_by_spec, is_started_by_users
-from k8s_cr_driver.resources.health.status_fields import is_at_work, judge_words, own_words, says_readiness
+from k8s_cr_driver.resources.health.roles import says_readiness
+from k8s_cr_driver.resources.health.status_fields import error_texts, has_ended, is_at_work, judge_words, own_words
+from k8s_cr_driver.resources.health.suggestion import fitting_rule
+from k8s_cr_driver.resources.health.words import is_completion
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,60}")
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]{0,60}")
-_ENUMERATED = re.compile(r"[A-Z][A-Za-z_]{2,40}")
-_INNER = ("status", "state", "phase", "health")
-"""Fields of a part of a status that say how it is."""
 REMEDY = f"annotate the object, or its CRD in the package that brings it, with {READY_WHEN}: {STORED}"
 
 
@@ -64,7 +61,8 @@ def _judge_status(live: dict[str, Any], status: dict[str, Any], fields: dict[str
     generation = integer(live, "metadata", "generation")
     at_work = is_at_work(status)
     lists = _condition_lists(status)
-    found = [health for group in lists if (health := judge_conditions(group, generation, at_work=at_work))]
+    done = has_ended(status) and _is_complete(status)
+    found = [health for group in lists if (health := judge_conditions(group, generation, at_work=at_work, done=done))]
     decided = speak_for_the_whole(status.get("conditions"))
     if health := judge_words(status, fields, own_only=decided):
         found.append(health)
@@ -75,7 +73,27 @@ def _judge_status(live: dict[str, Any], status: dict[str, Any], fields: dict[str
     worst = min(found, key=lambda health: (order.index(health.state), not health.trouble), default=None)
     if worst and worst.state is State.WAITING and (resting := _at_rest(worst, live, status)):
         return resting
+    if worst and worst.trouble:
+        return _with_errors(worst, found, status)
     return _unless_unfinished(worst, live, fields) if worst and worst.state is State.SUSPENDED else worst
+
+
+def _is_complete(status: dict[str, Any]) -> bool:
+    """Whether a phase or a condition says that all work was done."""
+    types = [text(one, "type") for one in entries(status, "conditions") if one.get("status") == "True"]
+    return any(map(is_completion, [*own_words(status), *types]))
+
+
+def _with_errors(health: Health, others: list[Health], status: dict[str, Any]) -> Health:
+    """`health` with what else the status says of the trouble: other conditions or phases, and the texts of errors."""
+    said = [f"message is {text(status, 'message')}"] if health.state is State.FAILED and text(status, "message") else []
+    said += [other.message for other in others if other is not health and other.trouble]
+    said += [f"{name} is {found}" for name, found in error_texts(status)]
+    message = health.message
+    for one in said:
+        if one.partition(" is ")[2] not in message:
+            message = f"{message}; {one}"
+    return replace(health, message=message)
 
 
 def _at_rest(health: Health, live: dict[str, Any], status: dict[str, Any]) -> Health | None:
@@ -116,39 +134,6 @@ def _judge_silence(live: dict[str, Any], status: dict[str, Any], fields: dict[st
         return ready("StatusWritten", "a controller has written the status, which has no field for readiness")
     types = ", ".join(text(c, "type") for c in entries(status, "conditions") if c)
     seen = f"the status, with the conditions {types}," if types else "the status"
-    rule = _fitting_rule(status)
+    rule = fitting_rule(status)
     remedy = f"if it is, annotate it with {READY_WHEN}: {rule}" if rule else f"if it never does, {REMEDY}"
     return waiting(READINESS_UNKNOWN, f"{seen} does not say whether it is ready; {remedy}")
-
-
-def _fitting_rule(status: dict[str, Any]) -> str:
-    """A short rule that this status meets, for somebody who knows that the object is ready; "" if there is none."""
-    for one in entries(status, "conditions"):
-        if one.get("status") == "True" and _PLAIN.fullmatch(text(one, "type")):
-            return f"condition={one['type']}"
-    plain = {name: value for name, value in status.items() if isinstance(name, str) and _NAME.fullmatch(name)}
-    words = own_words(status)
-    worded = (name for name, value in plain.items() if isinstance(value, str) and value.lower() in words)
-    if found := next((name for name in worded if _PLAIN.fullmatch(plain[name])), ""):
-        return f"jsonpath={{.status.{found}}}={plain[found]}"
-    if flag := next((name for name, value in plain.items() if value is True), ""):
-        return f"jsonpath={{.status.{flag}}}=true"
-    return _rule_of_parts(plain) or _rule_of_the_only_word(plain)
-
-
-def _rule_of_parts(status: dict[str, Any]) -> str:
-    """By a word of a part of a status, or by the word of all entries of a list; in quotes where YAML needs them."""
-    for name, value in status.items() if "conditions" not in status else ():
-        for inner in _INNER:
-            if isinstance(value, dict) and _PLAIN.fullmatch(text(value, inner)):
-                return f"jsonpath={{.status.{name}.{inner}}}={value[inner]}"
-            words = {text(one, inner) for one in entries(status, name)}
-            if len(words) == 1 and _PLAIN.fullmatch(word := words.pop()) and len(entries(status, name)) == len(status[name]):
-                return f"\"cel: status.{name}.all(one, one.{inner} == '{word}')\""
-    return ""
-
-
-def _rule_of_the_only_word(status: dict[str, Any]) -> str:
-    """By the field, if it is the only one, that has a word written as those of an enumeration are."""
-    found = [name for name, value in status.items() if isinstance(value, str) and _ENUMERATED.fullmatch(value)]
-    return f"jsonpath={{.status.{found[0]}}}={status[found[0]]}" if len(found) == 1 else ""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,13 +67,12 @@ class Rules:
             (self.ready, ready),
         ):
             if asked and (found := asked.ask(live)).met:
-                cause = _cause(live, otherwise()) if asked is self.failed else ""
-                return self._because(live, say("ByRule"), asked, found, cause)
+                said = self._said(live, found, otherwise()) if asked is self.failed else self.seen(live, found)
+                return replace(say("ByRule"), message=f"{asked.text}: {said}", source=self.source, field=found.field)
         if self.ready is None:
             return otherwise()
         found, by_kind = self.ready.ask(live), otherwise()
-        cause = _cause(live, by_kind)
-        message = f"{self.ready.text} is not met: {self.seen(live, found)}" + (f"; {cause}" if cause else "")
+        message = f"{self.ready.text} is not met: {self._said(live, found, by_kind)}"
         unmet = waiting("RuleNotMet", message, trouble=by_kind.trouble)
         return replace(unmet, source=self.source, field=found.field)
 
@@ -80,9 +80,10 @@ class Rules:
         """What the object has there; never of a Secret, since a message reaches logs and users."""
         return "what it has is not shown" if kind_of(live) == _SECRET else found.seen
 
-    def _because(self, live: Mapping[str, Any], health: Health, asked: Rule, found: Outcome, cause: str) -> Health:
-        message = f"{asked.text}: {self.seen(live, found)}" + (f"; {cause}" if cause else "")
-        return replace(health, message=message, source=self.source, field=found.field)
+    def _said(self, live: Mapping[str, Any], found: Outcome, by_kind: Health) -> str:
+        """What the object has there, and what its controller says of it beside that."""
+        seen = self.seen(live, found)
+        return "; ".join([seen, *_beside(seen, found.field, _cause(live, by_kind))])
 
 
 def _cause(live: Mapping[str, Any], by_kind: Health) -> str:
@@ -90,6 +91,19 @@ def _cause(live: Mapping[str, Any], by_kind: Health) -> str:
     if by_kind.reason in (NO_STATUS, READINESS_UNKNOWN):
         return text(live, "status", "message")
     return "" if by_kind.state is State.READY else by_kind.message
+
+
+def _beside(seen: str, field: str, cause: str) -> Iterator[str]:
+    """The clauses of a cause, without what stands in `seen`: "health is ERR: 2 lost" says no more than "2 lost" then."""
+    leaf = field.rpartition(".")[2].rpartition("[")[2].rstrip("]")
+    seen = re.sub(r"^it is\b", lambda _: f"{leaf} is", seen)
+    for clause in filter(None, cause.split("; ")):
+        head, _, more = clause.partition(": ")
+        state, _, reason = head.partition(" (")
+        if not re.search(rf"(?<!\w){re.escape(state)}(?!\w)", seen):
+            yield clause
+        elif left := ": ".join(one for one in (reason.rstrip(")"), more) if one and one not in seen):
+            yield left
 
 
 def of_texts(rules: KindRules, source: str) -> Rules:

@@ -7,111 +7,32 @@ Parts of the status, in objects and lists, are searched too, but not what speaks
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from k8s_cr_driver.objects.fields import entries, mapping, sequence, text
+from k8s_cr_driver.objects.fields import entries, sequence, text
 from k8s_cr_driver.resources.health.model import RUNNING, Health, State, failed, ready, suspended, waiting
-from k8s_cr_driver.resources.health.vocabulary import GOOD, word_set
+from k8s_cr_driver.resources.health.roles import DEPTH, Role, role_of
+from k8s_cr_driver.resources.health.sentences import meaning_of_message, still_waits
+from k8s_cr_driver.resources.health.vocabulary import word_set
 from k8s_cr_driver.resources.health.words import (
     TROUBLED,
-    Meaning,
     Word,
+    ends_badly,
     ends_in_part,
-    judged_once,
-    meaning_of_message,
-    meaning_of_type,
     meaning_of_word,
-    parts,
     says_failed,
-    still_waits,
 )
 
-DEPTH = 2
-WORD_FIELDS = word_set(
-    """phase state status health currentPhase currentState printableStatus overallStatus compliant stage robustness
-    clusterStatus verdict"""
-)
-_WORD_ENDINGS = ("Phase", "State", "Status", "Health", "Stage", "_phase", "_state", "_status", "_health", "_stage")
-_PROGRESS = ("progress", "Progress")
 _PERCENTAGE = re.compile(r"\s*([0-9]{1,3})(?:\.[0-9]{1,9})?\s*%\s*")
-_IN_FORCE = word_set("enforced inForce inEffect")
 _WISHES = re.compile(r"(?i)(?:desired|expected|target|wanted|goal)_?(\w+)|(\w+?)_?goal")
-_FLAGS = word_set(
-    """ready healthy available success successful succeeded pass passed provisioned initialized synced insync reconciled
-    accepted valid applied created deployed programmed bound established uptodate"""
-)
-_ALARMS = word_set("abort aborted error errors failed failure degraded unhealthy stalled unavailable broken")
-_ERROR = re.compile(
-    r"(.*[a-z_-])?([Ee]rr|[Ee]rrors?|[Ff]ailure)"
-    r"([Mm]sg|[Mm]essages?|[Dd]escription|[Rr]eason|[Tt]ype|[Dd]etails?)?"
-)
+_MOST_ERRORS = 3
 _NO_ERROR = word_set("none ok no null nil false success 0 - n/a noerror")
-_ELSEWHERE = re.compile(
-    r"(last(?!Operation|Observed)|previous|prev|desired|target|deprecated|history|conditions)([A-Z]|$)"
-    r"|.*([Hh]istory|[Tt]ransitions?|[Tt]imestamps?|[Ee]vents?|[Aa]ttempts?|[Rr]evisions?)([A-Z]|$)"
-)
 # A kind whose status ends has done its work only then; for any other "Running" is the aim
-_ENDINGS = ("completionTime", "completionTimestamp", "completedAt", "finishedAt", "finishTime", "endTime")
-
-
-class Role(enum.Enum):
-    """What a field of the status is by its name."""
-
-    ELSEWHERE = enum.auto()
-    WORD = enum.auto()
-    ENDS_IN_WORD = enum.auto()
-    ERROR = enum.auto()
-    FLAG = enum.auto()
-    FLAG_OF_PART = enum.auto()
-    ALARM = enum.auto()
-    IN_FORCE = enum.auto()
-    PROGRESS = enum.auto()
-    OTHER = enum.auto()
-
-
-@judged_once
-def role_of(field: Any) -> Role:
-    """The role of a field of this name; one that is no text has none."""
-    if not isinstance(field, str) or _ELSEWHERE.match(field):
-        return Role.ELSEWHERE
-    if field in WORD_FIELDS:
-        return Role.WORD
-    if _ERROR.fullmatch(field):
-        return Role.ERROR
-    if field in _IN_FORCE:
-        return Role.IN_FORCE
-    if field.endswith(_PROGRESS):
-        return Role.PROGRESS
-    words = parts(field)
-    if field in _FLAGS or (words[:1] == ["is"] and not GOOD.isdisjoint(words)) or words[:2] == ["ready", "to"]:
-        return Role.FLAG
-    if words and words[-1] in _FLAGS:
-        return Role.FLAG_OF_PART
-    if words and (words[-1] in _ALARMS or meaning_of_type(field) in (Meaning.HELD, Meaning.BUSY)):
-        return Role.ALARM
-    return Role.ENDS_IN_WORD if field.endswith(_WORD_ENDINGS) else Role.OTHER
-
-
-def says_readiness(fields: dict[str, Any], depth: int = 0, *, counts: bool = True) -> bool:
-    """Whether a status of these fields (field -> schema) has one that reports readiness, also within its parts.
-
-    Without `counts` the replicas of its parts do not: the spec asks for none.
-    """
-    for field, schema in fields.items():
-        role = role_of(field)
-        if field == "conditions" or (field == "replicas" and (counts or depth == 0)):
-            return True
-        if role in (Role.WORD, Role.ERROR) or text(schema, "type") == "boolean":
-            return True
-        if role is not Role.ELSEWHERE and depth < DEPTH:
-            inner = (mapping(schema, "properties"), mapping(schema, "items", "properties"))
-            if any(says_readiness(properties, depth + 1, counts=counts) for properties in inner):
-                return True
-    return False
+COMPLETION_TIMES = ("completionTime", "completionTimestamp", "completedAt", "finishedAt", "finishTime", "endTime")
+"""Where the status of what runs to an end says when it ended: Job, TaskRun, Workflow, ..."""
 
 
 class Sign(NamedTuple):
@@ -179,6 +100,20 @@ def judge_words(status: dict[str, Any], fields: dict[str, Any], own_only: bool) 
     return _settled(signs, status, fields)
 
 
+def error_texts(status: dict[str, Any]) -> list[tuple[str, str]]:
+    """(field, text) of the errors that the status itself has, as far as they are texts."""
+    errors = ((field, value) for field, value in status.items() if role_of(field) is Role.ERROR and _is_error(value))
+    return [(field, found) for field, value in errors if (found := _text_of_error(value))]
+
+
+def _text_of_error(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(filter(None, (_text_of_error(one) for one in value[:_MOST_ERRORS] if not isinstance(one, list))))
+    if isinstance(value, dict):
+        return next((found for name in ("message", "description", "reason") if (found := text(value, name))), "")
+    return text(value)
+
+
 def own_words(status: dict[str, Any]) -> list[str]:
     """The object's own phases and states, in lower case."""
     words = [(field, value) for field, value in status.items() if value and isinstance(value, str)]
@@ -189,6 +124,11 @@ def is_at_work(status: dict[str, Any]) -> bool:
     """Whether the object's own phase or state says that work is under way."""
     words = [text(value) for field, value in status.items() if role_of(field) is Role.WORD]
     return Word.UNFINISHED in [meaning_of_word(word) for word in words if word]
+
+
+def has_ended(status: dict[str, Any]) -> bool:
+    """Whether the status says when the work has ended."""
+    return any(map(status.get, COMPLETION_TIMES))
 
 
 def _settled(signs: list[Sign], status: dict[str, Any], fields: dict[str, Any]) -> Health | None:
@@ -210,17 +150,19 @@ def _settled(signs: list[Sign], status: dict[str, Any], fields: dict[str, Any]) 
 
 
 def _is_over(sign: Sign, status: dict[str, Any], fields: dict[str, Any]) -> bool:
-    """Whether a phase that ends in part is final: it says so, its completion time does, or the phases that its CRD lists."""
-    if sign.depth or sign.role is not Role.WORD or not isinstance(sign.value, str) or not ends_in_part(sign.value):
+    """Whether a phase that ends badly or in part is final: it says so, or its completion time, or the phases of its CRD."""
+    if sign.depth or sign.role is not Role.WORD or not isinstance(sign.value, str):
         return False
+    if not ends_in_part(sign.value):
+        return ends_badly(sign.value) and has_ended(status)
     listed = [word for word in sequence(fields, sign.field, "enum") if isinstance(word, str)]
     at_work = any(meaning_of_word(word) is Word.UNFINISHED for word in listed)
-    return not says_failed(sign.value) or any(map(status.get, _ENDINGS)) or (sign.value in listed and at_work)
+    return not says_failed(sign.value) or has_ended(status) or (sign.value in listed and at_work)
 
 
 def _has_an_end_to_come(status: dict[str, Any], fields: dict[str, Any]) -> bool:
-    has_an_end = any(field in status or field in fields for field in _ENDINGS)
-    return has_an_end and not any(status.get(field) for field in _ENDINGS)
+    has_an_end = any(field in status or field in fields for field in COMPLETION_TIMES)
+    return has_an_end and not has_ended(status)
 
 
 def _signs(values: dict[str, Any], depth: int) -> Iterator[Sign]:

@@ -24,6 +24,11 @@ GOOD = word_set(
     opened alive live passed pass merged mounted allocated executed usable provided"""
 )
 COMPLETION = word_set("succeeded success successful successfully complete completed completely done finished passed")
+# The last part of a phase that names an end without success; with a completion time it is final
+BAD_ENDS = word_set(
+    """error errors errored failed failure aborted cancelled canceled expired timeout timedout killed interrupted exception
+    panicked evicted preempted"""
+)
 CLEAR = word_set("ready healthy running")
 TROUBLE = word_set(
     """error errors errored err failed failure failures failing fail fails fatal degraded unhealthy abnormal crash crashed

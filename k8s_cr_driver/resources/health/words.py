@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable
-from typing import Any, TypeVar
 
+from k8s_cr_driver.resources.health.judged_once import LONGEST, judged_once
 from k8s_cr_driver.resources.health.vocabulary import (
     ASPECTS,
+    BAD_ENDS,
     BUSY,
     CLEAR,
     COMPLETION,
@@ -42,35 +42,6 @@ from k8s_cr_driver.resources.health.vocabulary import (
     word_set,
 )
 
-_LONGEST = 200
-"""Characters of a word that are looked at."""
-_KEPT = 4096
-"""Words of which a judgement is kept."""
-
-_Judgement = TypeVar("_Judgement")
-
-
-class _Judged(dict[str, _Judgement]):
-    """What is judged of each word. `lru_cache` would keep words of any length, and a cluster may write those of a MiB."""
-
-    def __init__(self, judge: Callable[[str], _Judgement]) -> None:
-        super().__init__()
-        self._judge = judge
-
-    def __missing__(self, word: Any) -> _Judgement:
-        if isinstance(word, str) and len(word) > _LONGEST:
-            return self._judge(word[:_LONGEST])
-        if len(self) >= _KEPT:
-            self.clear()
-        self[word] = judgement = self._judge(word)
-        return judgement
-
-
-def judged_once(judge: Callable[[str], _Judgement]) -> Callable[[str], _Judgement]:
-    """`judge`, which keeps what it says of a word. Of a long word it sees the begin."""
-    return _Judged(judge).__getitem__
-
-
 _DOMAIN = re.compile(r"^[\w.-]+/")
 # Several words that mean one thing
 _PHRASES = re.compile(
@@ -82,17 +53,6 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _HALF = word_set("partially partial out")
 _OVER = ENDED | OFF
 _FINAL = word_set("stalled terminal fatal unrecoverable unretryable permanent permanently")
-_TROUBLE_TOLD = re.compile(
-    r"(?i)\b(?:fail(?:s|ed|ing|ures?)?|\w*errors?|err|\w*exception|invalid|cannot|can't|couldn't|could not|unable|denied|"
-    r"forbidden|rejected|refused|unauthorized|not found|not exist|not allowed|timed[ -]?out|exceeded|unknown|mismatch|"
-    r"missing|unhealthy|degraded|misconfigured)\b"
-)
-_WAITS = re.compile(r"(?i)\s*(?:still )?(?:a?waiting|a?waits?|pending)\b")
-_WAITS_STILL = re.compile(r"(?i)\s*(?:still )?a?waiting\b|.*\bnot (?:\w+ )?yet\b")
-_WORK_TOLD = re.compile(
-    r"(?i)\b(?:in progress|is being|are being|not yet|waiting|pending|creating|updating|initializing|provisioning|starting|"
-    r"deploying|reconciling|installing|restoring|scaling)\b"
-)
 
 
 class Meaning(enum.Enum):
@@ -134,7 +94,7 @@ SINGLE_WORDS = {
 
 def parts(word: str) -> list[str]:
     """The parts of a CamelCase, snake_case or spoken word, in lower case, without a `domain/` in front."""
-    return [part.lower() for part in _PART.findall(_PHRASES.sub(_joined, _DOMAIN.sub("", word[:_LONGEST])))]
+    return [part.lower() for part in _PART.findall(_PHRASES.sub(_joined, _DOMAIN.sub("", word[:LONGEST])))]
 
 
 def _joined(phrase: re.Match[str]) -> str:
@@ -295,6 +255,14 @@ def ends_in_part(word: str) -> bool:
     return len(words) == 2 and words[0] in _HALF and (words[1] in COMPLETION or words[1] == "failed")
 
 
+@judged_once
+def ends_badly(word: str) -> bool:
+    """Whether a phase names an end without success ("Error", "DeployFailed") and no work ("WaitingForJobFailed")."""
+    words = parts(word)
+    is_end = bool(words) and words[-1] in BAD_ENDS and NEGATIONS.isdisjoint(words)
+    return is_end and not any(part.startswith("retry") or part.endswith("ing") for part in words)
+
+
 def says_failed(word: str) -> bool:
     """Whether "failed" is one of its parts: an end, or a step that may be tried again."""
     return "failed" in parts(word)
@@ -310,18 +278,3 @@ def waits_for_its_time(reason: str) -> bool:
 def waits(reason: str) -> bool:
     """Whether a reason says what is waited for ("WaitingForOwner")."""
     return parts(reason)[:1] in (["waiting"], ["awaiting"], ["wait"], ["pending"])
-
-
-def meaning_of_message(message: str) -> Word:
-    """What a sentence for humans says: trouble, unfinished work, or nothing that can be judged."""
-    start = message[:400]
-    if _WAITS.match(start):
-        return Word.UNFINISHED
-    if _TROUBLE_TOLD.search(start):
-        return Word.TROUBLE
-    return Word.UNFINISHED if _WORK_TOLD.search(start) else Word.UNKNOWN
-
-
-def still_waits(message: str) -> bool:
-    """Whether a sentence for humans says that something has not come yet, also beside a word that sounds well."""
-    return bool(_WAITS_STILL.match(message[:400]))

@@ -49,9 +49,7 @@ def test_workload_that_its_controller_has_not_seen_waits(kind: str) -> None:
         ({}, WAITING),
     ],
 )
-def test_deployment_is_ready_when_only_available_replicas_of_the_latest_template_are_left(
-    counts: Json, state: State
-) -> None:
+def test_deployment_is_ready_when_only_available_replicas_of_the_latest_template_are_left(counts: Json, state: State) -> None:
     assert judged("Deployment", {"replicas": 3}, counted(**counts)).state is state
 
 

@@ -150,9 +150,7 @@ def test_alarms_alone_suffice_without_a_generation_where_the_crd_has_nothing_els
     assert assess(custom(alarms("Conflict")), crd(more)).state is WAITING
 
 
-@pytest.mark.parametrize(
-    ("message", "state"), [("254", READY), ("254 addresses", WAITING), ("", WAITING)]
-)
+@pytest.mark.parametrize(("message", "state"), [("254", READY), ("254 addresses", WAITING), ("", WAITING)])
 def test_condition_that_is_a_counter_says_nothing(message: str, state: State) -> None:
     counter = condition("AddressesAvailable", "Unknown", "noreason", message)
     assert assess(custom({"conditions": [condition("Ready"), counter]}), None).state is READY

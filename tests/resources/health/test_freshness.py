@@ -56,10 +56,7 @@ def written(status_at: str, spec_at: str) -> list[Json]:
     ],
 )
 def test_without_observed_generation_the_last_writers_tell(status_at: str, spec_at: str, state: State) -> None:
-    assert (
-        assess(custom(conditions("Ready"), generation=2, managedFields=written(status_at, spec_at)), None).state
-        is state
-    )
+    assert assess(custom(conditions("Ready"), generation=2, managedFields=written(status_at, spec_at)), None).state is state
 
 
 def test_label_applied_to_a_spec_that_was_never_changed_asks_nothing_of_the_controller() -> None:
