@@ -72,8 +72,6 @@ class Ledger:
         """When a worker of an instance has last deleted the inventory."""
         self._doubted: dict[str, set[tuple[Resource, Key]]] = {}
         """Of each instance what workers have brought that ended early. Whether they wrote or found it, no inventory says."""
-        self._completed: set[str] = set()
-        """The workers that have come to a good end."""
         self._failed: dict[str, set[tuple[Resource, Key]]] = {}
         """Of each instance what workers have brought that failed, so that Tacker's record does not say where it is."""
         self._unnamed: set[str] = set()
@@ -84,6 +82,8 @@ class Ledger:
         """What each worker has written."""
         self._adopted: set[tuple[str, Resource, Key]] = set()
         """The instances, and what each has adopted."""
+        self._first_deletion: dict[str, float] = {}
+        """When each worker, and whoever else, has first deleted anything."""
         self._takers: set[str] = set()
         """The workers that have deleted a StatefulSet."""
 
@@ -154,7 +154,6 @@ class Ledger:
             self._unname(entry.owner)
         if actor.owner != entry.owner or entry.is_marked_by_others:
             self._lose(entry)
-        self.owned.removed(old, self.scheduler.now)
         if resource == STATEFUL_SETS and entry.owner in self._unnamed:  # the next one's claims are older than it is
             self.leave_claims(entry.owner)
 
@@ -242,9 +241,6 @@ class Ledger:
         for entry in self.entries.values():
             if entry.owner == instance and entry.resource == CLAIMS and not entry.is_claimed:
                 entry.owner = NO_ONE
-
-    def completed(self, worker: str) -> None:
-        self._completed.add(worker)
 
     def failed(self, worker: str) -> None:
         run = self._runs[worker]
@@ -341,6 +337,8 @@ class Ledger:
             self.violated(f"changed what is not its own: {actor} changed {entry} of {entry.owner}")
 
     def _check_deletion(self, entry: Entry, actor: Actor, old: Object) -> None:
+        self.owned.deleted(old, actor.name, self.scheduler.now)
+        self._first_deletion.setdefault(actor.name, self.scheduler.now)
         if actor.owner == USER:
             self.owned.deleted_by_user(old)
         if self._is_taken(entry, old) or any(one.is_taken and one.holds(entry) for one in self.entries.values()):
@@ -364,22 +362,17 @@ class Ledger:
 
     def _could_release(self, entry: Entry, ownership: Ownership) -> bool:
         """
-        Whether a worker keeps the object, or its package has it, and it has had the time to release it.
-
-        A worker that has COMPLETED once it knew of the owner, and once that was removed, has said that the object stays.
+        Whether the worker that has deleted the owner keeps the object, or its package has it, and it knew of the owner before
+        its first deletion.
         """
-        workers = [name for name, run in self._runs.items() if run.instance == entry.owner]
-        if not workers:
+        worker = ownership.taker
+        if worker not in self._runs or self._runs[worker].instance != entry.owner:
             return False
-        last = workers[-1]
-        is_ours = entry.is_kept and entry.released_by in ("", last)
-        is_wanted = (entry.resource, entry.key) in self._runs[last].wanted
+        is_ours = entry.is_kept and entry.released_by in ("", worker)
+        is_wanted = (entry.resource, entry.key) in self._runs[worker].wanted
         stays = is_ours or is_wanted or entry.resource in SHARED  # a Namespace or CRD goes at its turn alone
-        if last in self._completed:
-            known, within = max(ownership.first, self._began[last]), self.owned.time_to_hear
-            return stays and known + within < ownership.gone < self.ended[last]
-        known, within = max(ownership.last, self._began[last]), self.owned.time_to_release
-        return stays and last not in self.ended and known + within < self.scheduler.now
+        known = max(ownership.last, self._began[worker]) + self.owned.time_to_hear
+        return stays and known < self._first_deletion[worker]
 
     def _may_change(self, entry: Entry, actor: Actor) -> bool:
         is_mine = actor.owner in (entry.owner, entry.reclaimable_by, *entry.adopted_by, USER, CONTROLLER)

@@ -347,8 +347,6 @@ class Life:
             self.ledger.unrecorded(worker.name)
         if worker.error:
             self.ledger.failed(worker.name)
-        else:
-            self.ledger.completed(worker.name)
         worker.is_over = True
         self._ended(worker)
         self.ledger.note(f"{name} ends: {type(worker.error).__name__} {str(worker.error).partition(chr(10))[0]}")

@@ -64,15 +64,6 @@ MUTANTS = {
         "deleted what is not its own",
         found_by=0,
     ),
-    "what stays is not released while an owner goes": Mutant(
-        {"engine.releases.Releases._look": lambda *_, **__: None}, _features("owners"), "an owner has taken along", found_by=48
-    ),
-    "what stays is not released again when the last owner is gone": Mutant(
-        {"engine.releases.Releases._ended": lambda *_: None},
-        _features("owners", "kept", "late collector"),
-        "an owner has taken along",
-        found_by=24,
-    ),
     "one 404 on a stream counts as all gone": Mutant(
         {"kube.watch.Reflector._is_served": _no, "kube.watch.Unserved": _AllGone, "engine.rest.Rest._misses": _no},
         _features("streams not found"),
