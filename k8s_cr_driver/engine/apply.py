@@ -20,7 +20,6 @@ from k8s_cr_driver.engine.last_look import LastLook
 from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_another, is_older, version
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.recreate import Recreator
-from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.engine.stuck_pods import StuckPods
 from k8s_cr_driver.engine.tolerance import Tolerance, can_do_without
@@ -48,13 +47,11 @@ class Applier:
     def __init__(
         self,
         run: Run,
-        releases: Releases,
         desired: Sequence[CustomResource],
         timeout: Callable[[str], NotReady],
         last: Collection[ObjectKey] = (),
     ) -> None:
         """`last`: objects that wait until all others are ready."""
-        self._releases = releases
         self._operation, self._loop, self._context, self._timeout = run.operation, run.loop, run.context, timeout
         self.nodes = _nodes(run.resources, desired, frozenset(last))
         self.unready = dict.fromkeys(self.nodes)
@@ -120,7 +117,7 @@ class Applier:
         self._tolerance = Tolerance(self.nodes, self.unready, self.brought, rerun)
         self._recreator = Recreator(
             self._run,
-            self._releases,
+            self._informers,
             self._ends,
             {node.key for node in self.nodes.values() if not node.needs},
             retry=self._retry,
@@ -161,9 +158,6 @@ class Applier:
         if live is None:
             self._gone(node)
             return
-        if field(live, "metadata", "deletionTimestamp") and not node.replaces(live):
-            self._recreator.goes(live)
-        self._releases.stays(live)
         if node.phase is Phase.SENT:
             self._judge(node, live)
         elif node.observe(live) and node.is_new and has_ended_well(node, live):
@@ -192,9 +186,7 @@ class Applier:
         self._informers.wrote(live)
         self._ends.forget_former(node)
         if node.replaces(live):
-            self._releases.remains(node.key)
             node.replaced = ""  # somebody has changed it meanwhile, so that it need not be deleted
-        self._releases.observe(live)  # its deletion may have begun all the same
         node.phase, node.error, node.attempts, node.vanished = Phase.SENT, None, 0, False
         node.written = version(live)
         # A status may have other fields in the version that is watched, in which the same state is reported soon.
@@ -269,7 +261,6 @@ class Applier:
 
     def _gone(self, node: Desired) -> None:
         node.vanished = True
-        self._releases.gone(node.key)
         if node.finished:
             self._finish(node)
             return

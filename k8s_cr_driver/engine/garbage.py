@@ -21,6 +21,11 @@ def owner_uids(live: Object) -> list[str]:
     return [str(reference.get("uid")) for reference in live["metadata"].get("ownerReferences") or []]
 
 
+def owner_names(live: Object) -> str:
+    """For a message."""
+    return ", ".join(f"{one.get('kind')} {one.get('name')}" for one in live["metadata"].get("ownerReferences") or [])
+
+
 class Garbage:
     """`nodes`: what the run `operation` has yet to delete; `deletes`: whether it deletes an object, or only releases it."""
 

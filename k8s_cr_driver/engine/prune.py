@@ -16,10 +16,9 @@ from types import MappingProxyType
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.departures import Departures
-from k8s_cr_driver.engine.garbage import Garbage, owner_uids
+from k8s_cr_driver.engine.garbage import Garbage, owner_names, owner_uids
 from k8s_cr_driver.engine.nodes import Phase, ToDelete
 from k8s_cr_driver.engine.nudges import Nudges
-from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
 from k8s_cr_driver.objects import dependencies
@@ -60,13 +59,12 @@ class Pruner:
     def __init__(
         self,
         run: Run,
-        releases: Releases,
         grace_period: int | None,
         uses: Callable[[Object], bool] = lambda _: False,
         is_reported: Callable[[ObjectKey], bool] = lambda _: True,
     ) -> None:
         """`is_reported`: whether a watch has reported an object, so that one reports, too, that it no longer exists."""
-        self._operation, self._loop, self._context, self._releases = run.operation, run.loop, run.context, releases
+        self._operation, self._loop, self._context = run.operation, run.loop, run.context
         self._resources, self._grace_period, self._uses, self._is_reported = run.resources, grace_period, uses, is_reported
         self.nodes: dict[ObjectKey, ToDelete] = {}
         self.found: list[Object] = []
@@ -91,7 +89,6 @@ class Pruner:
         owners: Mapping[str, Takers] = MappingProxyType({}),
         *,
         desired: Sequence[Object] = (),
-        later: Collection[str] = (),
         released: Collection[ObjectKey] = (),
         with_orphans: bool = False,
     ) -> None:
@@ -99,24 +96,21 @@ class Pruner:
         Begins to delete `lives`; `with_orphans`: their orphans go, too, and keep no Namespace.
 
         `owners`: of those that stay, the owners that go, with the objects that take them along. They are released from
-        `desired` objects, too, and from owners that go with these, by their uids `later`: a later operation deletes
-        them, and does not know any more what is released now. `released`: what a run before this one has released, and
-        that stays in its Namespace and CRD.
+        `desired` objects, too: a later operation deletes these, and does not know any more what is released now.
+        `released`: what a run before this one has released, and that stays in its Namespace and CRD.
         """
         self._kept.update(released)
         self._guests = Guests(self._context, leaving=lives if with_orphans else ())
         deleted = list(filter(self.deletes, lives))
         stay = frozenset(map(key_of, lives)).difference(map(key_of, deleted))
-        self._owners = frozenset({*owners, *later, *map(uid_of, desired), *map(uid_of, deleted)})
+        self._owners = frozenset({*owners, *map(uid_of, desired), *map(uid_of, deleted)})
         objects = [resource_for(live) for live in lives]
         pairs = [(one.key, later) for one in objects for later in one.delete_before(lives)]
         # With abandon nothing waits for an object that refers to it: its finalizer may be one that nobody removes any more
         needs = dependencies.deletion(lives, pairs, frozenset(map(key_of, lives)) if self._operation.abandon else stay)
         self._release_first(lives, owners, needs)
-        for live in desired:
-            self._releases.knows(live)
         for live in lives:
-            self.add(live, needs, stays=self._releases.knows)
+            self.add(live, needs)
         for live in filter(self._context.inventory.content.is_adopted, lives):
             LOG.warning("%s is released, not deleted. %s", key_of(live), NOT_RESTORED)
         for node in list(self.nodes.values()):
@@ -142,10 +136,7 @@ class Pruner:
             for taker in frozenset[ObjectKey]().union(*takers):
                 needs.setdefault(taker, set()).add(key)
 
-    def add(
-        self, live: Object, needs: dict[ObjectKey, set[ObjectKey]], stays: Callable[[Object], None] | None = None
-    ) -> ToDelete:
-        """`stays` notes an object that is not deleted now; without it, its owners may be new."""
+    def add(self, live: Object, needs: dict[ObjectKey, set[ObjectKey]]) -> ToDelete:
         obj = resource_for(live)
         version = split(live["apiVersion"])[1]  # a server may name one that it does not serve
         resource = self._resources.find_any(obj.key.group_kind, version)
@@ -155,10 +146,6 @@ class Pruner:
         self.nodes[node.key] = node
         self.found.append(live)
         self._garbage.note(node)
-        if self._goes_with_owners(live):
-            self._releases.leaves(live)
-        else:
-            (stays or self._releases.stays)(live)
         if not self.deletes(live):
             self._kept.add(node.key)
         for need in node.needs:
@@ -196,11 +183,9 @@ class Pruner:
         self.others_delete |= node.phase is not Phase.SENT
         if not node.stays:
             self._kept.discard(node.key)
-            self._releases.gone(node.key)
+            if node.live is not None and not self.deletes(node.live):
+                LOG.warning("%s was to stay, and is gone, perhaps with its owners: %s", node.key, owner_names(node.live))
         else:
-            if node.live is not None:  # perhaps no watch has said that it is to be kept
-                self._releases.knows(node.live)
-            self._releases.released(node.key)
             LOG.warning("%s: %s is released and stays: %s", self._operation.id, node.key, redact(node.stays))
         self._operation.progress(node.key, "left" if node.stays else "deleted", node.stays)
         for other in self._dependents.pop(node.key, ()):
@@ -237,14 +222,12 @@ class Pruner:
             self._gone(node)
             return
         if not is_going and self._is_taken(node.live or live, live):
-            self._releases.remains(node.key)
             if not self.deletes(live):  # we have released it, and the answer is lost
                 node.stays = ANNOTATED if is_kept(live) else EXISTED
                 self._kept.add(node.key)
             self._gone(node)
             self._retry_owned_by(uid_of(live))
             return
-        self._releases.observe(live)
         node.live, node.is_gone, node.is_unwatched = live, False, self._is_unwatched(node.key, live)
         if node.phase is Phase.SENT and node.is_unwatched:
             self._loop.after(READ_EVERY, functools.partial(self._read, node))
@@ -273,10 +256,6 @@ class Pruner:
         """An object created again under the same name has to be deleted as well, and one whose owners have changed."""
         before, node.live, node.is_gone = node.live, live, False
         self._garbage.note(node)
-        if self._goes_with_owners(live):
-            self._releases.observe(live)
-        else:
-            self._releases.stays(live)
         if not self.deletes(live):
             self._hold_owners(node, live)
         is_other = before is None or uid_of(before) != uid_of(live) or owner_uids(before) != owner_uids(live)
@@ -303,7 +282,6 @@ class Pruner:
         self._operation.progress(node.key, "deleting", "")
         node.is_collected = self._may_collect and self._goes_with_owners(node.live) and self._garbage.collects(node, node.live)
         if node.is_collected:
-            self._releases.goes(node.live)
             self._sent(node, node.live, Removal(lingers=True))
             return
         if node.key.group_kind in SHARED and self.deletes(node.live) and not self._is_used(node.live):
@@ -318,8 +296,7 @@ class Pruner:
             return
         is_used, grace_period = self._is_used(live), self._grace_period
         removal = functools.partial(remove, self._context, node.obj, node.resource, live, grace_period)
-        removal = functools.partial(removal, is_used=is_used, guests=self._guests, owners=self._owners)
-        request = self._releases.before(live, self.nodes.keys(), removal) if self.deletes(live) else removal
+        request = functools.partial(removal, is_used=is_used, guests=self._guests, owners=self._owners)
         sent = functools.partial(self._sent, node, live)
         self._loop.send(request, sent, functools.partial(self._failed, node))
 
@@ -353,9 +330,6 @@ class Pruner:
         stays, lingers = removal or Removal()
         node.phase, node.error, node.attempts, node.stays, node.lingers = Phase.SENT, None, 0, stays, lingers
         self.others_delete |= removal is None
-        self._releases.is_asked(asked)
-        if stays:
-            self._releases.remains(node.key)
         if stays and (is_kept(asked) or not is_of_every_namespace(node.key)):
             self._kept.add(node.key)
         if uid_of(node.live) != uid_of(asked):

@@ -22,7 +22,6 @@ from k8s_cr_driver.engine.asks import Asks
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement, Replacer
 from k8s_cr_driver.engine.rest import Rest
 from k8s_cr_driver.engine.run import Run
@@ -108,21 +107,19 @@ class _Reconciliation:
         self._run, self._asks, self._replacement = run, asks, replacement
         self._operation, self._loop, self._context, self._prune = run.operation, run.loop, run.context, prune
         self._resources = run.resources
-        self._releases = releases = Releases(run)
-        self._applier = Applier(run, releases, desired, lambda headline: self._timeouts.timeout(headline), last)
+        self._applier = Applier(run, desired, lambda headline: self._timeouts.timeout(headline), last)
         self._informers = Informers(run, self._on_change, self._applier.kind_listed)
-        self._replacer = Replacer(run, releases, self._informers, replacement)
+        self._replacer = Replacer(run, self._informers, replacement)
         grace_period, unlabeled = (prune.grace_period, prune.unlabeled) if prune else (None, False)
         self._rest = Rest(
             run,
-            releases,
             self._applier,
             self._informers,
             lambda seconds: self._timeouts.not_pruned(seconds),
             grace_period=grace_period,
             unlabeled=unlabeled,
         )
-        self._timeouts = Timeouts(run, releases, self._applier, self._informers, self._replacer, self._rest)
+        self._timeouts = Timeouts(run, self._applier, self._informers, self._replacer, self._rest)
         self._activity = Activity(run, self._applier.nodes, self._timeouts)
 
     def __enter__(self) -> _Reconciliation:
@@ -169,8 +166,7 @@ class _Reconciliation:
 
     def _is_ready(self) -> bool:
         """Ready, or as ready as the set can be before the rest is deleted, which waits until it is ready then."""
-        is_ready = not self._applier.awaits or (self._prune is not None and self._rest.holds_up())
-        return is_ready and self._releases.is_settled
+        return not self._applier.awaits or (self._prune is not None and self._rest.holds_up())
 
     def _take_over(self) -> bool:
         """Makes this run the only one that writes; False if the instance has nothing and shall have nothing."""

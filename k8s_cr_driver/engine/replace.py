@@ -16,17 +16,14 @@ from dataclasses import dataclass
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.prune import Pruner
-from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Refused, passes
 from k8s_cr_driver.kube import backoff
-from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.watch import Change, Message, Relist
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
-from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept, is_managed
-from k8s_cr_driver.ownership.owners import Owners, by_uid, dependents, dependents_and_released, holders, release_from_owners
+from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept
+from k8s_cr_driver.ownership.members import listed_members, release_others
 from k8s_cr_driver.ownership.write import record_finished
-from k8s_cr_driver.resources.base import PODS
 
 READ_EVERY, SHARE = 1.0, 0.1
 """Seconds between two counts of the replacements; of a long wait this share, up to `backoff.LAST`."""
@@ -57,10 +54,9 @@ NO_REPLACEMENT = Replacement()
 class Replacer:
     """The first and the last phase of a run that replaces objects. `nodes`: those that still exist."""
 
-    def __init__(self, run: Run, releases: Releases, informers: Informers, replacement: Replacement) -> None:
+    def __init__(self, run: Run, informers: Informers, replacement: Replacement) -> None:
         self._operation, self._loop, self._context, self._informers = run.operation, run.loop, run.context, informers
-        self._releases, self._replacement = releases, replacement
-        self._pruner = Pruner(run, releases, None)
+        self._replacement, self._pruner = replacement, Pruner(run, None)
         self.nodes = self._pruner.nodes
         self.is_whole = False
         self._waits_since: float | None = None
@@ -86,10 +82,7 @@ class Replacer:
         if ended := {key for key, _ in self._context.inventory.content.finished} & self.rerun:
             self._operation.persist(lambda: self._forget(ended))
         if lives:
-            self._note(self._operation.persist(lambda: self._release_from(lives)))
-        # No operator owns others by the Pod of a controller again, but by a Machine, which finalizers hold
-        if any(kind_of(live) != PODS or is_managed(live, self._context.instance) for live in lives):
-            self._look_later(time.monotonic())
+            self._operation.persist(lambda: self._release_from(lives))
         self._pruner.start(lives)
         for selector, several in self._replacement.to_delete:
             keys = [key_of(live) for live in several]
@@ -103,44 +96,9 @@ class Replacer:
             self._context.inventory.note_finished(key, None)
         record_finished(self._context)
 
-    def _release_from(self, replaced: list[Object]) -> list[Object]:
+    def _release_from(self, replaced: list[Object]) -> None:
         """The instance's other objects outlive those that are replaced: the garbage collector would delete them."""
-        members, keys = self._context.inventory.content.members, self.keys
-        listed, released = dependents_and_released(self._context)
-        around = [*released, *holders(self._context, replaced, members, self._context.client.find)]
-        others = [*(one for one in listed if key_of(one[1]) not in keys), *around]
-        owners = Owners(self._context.client, by_uid(replaced), by_uid(live for _, live in others))
-        self._releases.take_along(release_from_owners(self._context, owners, others))
-        for _, live in around:
-            self._releases.released(key_of(live))
-        return [live for _, live in others]
-
-    def _others(self) -> list[tuple[Resource, Object]]:
-        keys = self.keys
-        return [(resource, live) for resource, live in dependents(self._context) if key_of(live) not in keys]
-
-    def _note(self, others: list[Object]) -> None:
-        for live in others:
-            self._releases.stays(live)
-
-    def _look_later(self, since: float) -> None:
-        """No watch of the other objects is open yet, and operators may own them while these are finalized."""
-
-        def seen(others: list[tuple[Resource, Object]]) -> None:
-            self._note([live for _, live in others])
-            self._look_later(since)
-
-        def look() -> None:
-            if self.nodes:
-                self._loop.send(self._others, seen, failed)
-
-        def failed(error: DriverError) -> None:
-            if passes(error):
-                self._look_later(since)
-            else:
-                self._loop.refuse(error)
-
-        self._loop.after(_pause(since), look)
+        release_others(self._context, replaced, listed_members(self._context))
 
     def check(self) -> None:
         """Calls `unfinished` until it reports nothing: then the run `is_whole`."""

@@ -18,18 +18,17 @@ from k8s_cr_driver.engine.members import Members, by_key
 from k8s_cr_driver.engine.nodes import Phase
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.prune import Pruner
-from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.delete import announce
-from k8s_cr_driver.ownership.earlier import released_earlier
 from k8s_cr_driver.ownership.guests import Guests
-from k8s_cr_driver.ownership.labels import SHARED, is_managed
+from k8s_cr_driver.ownership.labels import SHARED
+from k8s_cr_driver.ownership.members import unlisted_members, was_released
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, oldest_owner, release_orphans
-from k8s_cr_driver.ownership.owners import Owners, by_uid, holders, release_from_owners, with_owners
+from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, release_from_owners
 from k8s_cr_driver.resources.registry import resource_for
 
 
@@ -44,7 +43,6 @@ class Rest:
     def __init__(
         self,
         run: Run,
-        releases: Releases,
         applier: Applier,
         informers: Informers,
         timeout: Callable[[float], NotReady],
@@ -53,10 +51,10 @@ class Rest:
         unlabeled: bool,
     ) -> None:
         self._operation, self._loop, self._context = run.operation, run.loop, run.context
-        self._releases, self._applier, self._informers, self._timeout = releases, applier, informers, timeout
+        self._applier, self._informers, self._timeout = applier, informers, timeout
         self._attempts = Attempts(run, timeout)
         self._members = Members(run, applier, informers, self._attempts, timeout, unlabeled=unlabeled)
-        self._pruner = Pruner(run, releases, grace_period, self._is_used, informers.is_reported)
+        self._pruner = Pruner(run, grace_period, self._is_used, informers.is_reported)
         self.nodes, self.found = self._pruner.nodes, self._pruner.found
         self._is_pruning = False
 
@@ -64,12 +62,6 @@ class Rest:
         """A watch reports an object that is not desired, perhaps one that is kept, or that others have deleted."""
         if self._is_pruning:
             self._pruner.observe(key, live if live is not None and self._members.must_go(key, live) else None)
-        elif live is None:
-            self._releases.gone(key)
-        elif self._pruner.deletes(live):
-            self._releases.observe(live)
-        elif is_managed(live, self._context.instance) or self._context.inventory.owns(live):
-            self._releases.stays(live)
 
     def holds_up(self) -> bool:
         """Whether each object of the set that is not ready is applied, and waits for objects of the rest, not ready either."""
@@ -91,63 +83,52 @@ class Rest:
         self._operation.persist(self._shrink if self._applier.nodes else self._context.inventory.delete)
 
     def _prune(self, members: list[Object]) -> None:
-        """A controller may make a desired object the dependent of one that is deleted at any time: so also at the end."""
-        deletes, request = self._pruner.deletes, self._attempts.request
-        keys, orphans = by_key(members).keys(), OwnedOrphans(self._context)
-        members = [self._as_it_is(live) if not deletes(live) or kind_of(live) in SHARED else live for live in members]
+        deletes, keys, orphans = self._pruner.deletes, by_key(members).keys(), OwnedOrphans(self._context)
         members = [live for live in members if not deletes(live) or self._is_released(live, keys, orphans)]
-        deleted, kept = list(filter(deletes, members)), list(itertools.filterfalse(deletes, members))
-        desired = self._applier.live()
-        if deleted:
-            desired = request(lambda: with_owners(self._context, desired))
-        lives = [live for _, live in desired]
-        owners = Owners(self._context.client, by_uid(deleted), by_uid([*kept, *lives]))
-        takers = request(lambda: release_from_owners(self._context, owners, desired))
+        deleted, desired = list(filter(deletes, members)), self._applier.live()
         earlier = self._released_earlier(keys) if deleted else []
-        released = [key_of(live) for _, live in earlier]
-        stay = [*map(key_of, (*kept, *lives)), *released]
-        of_others = [*earlier, *holders(self._context, deleted, stay, self._find)]
-        for shared in [*self._shared(members), *of_others]:
-            with self._attempts.abandonable(f"the owners of {key_of(shared[1])}"):
-                takers |= request(functools.partial(release_from_owners, self._context, owners, [shared]))
-        later, going_later = Owners(self._context.client, by_uid([*deleted, *lives]), by_uid(kept)), set[str]()
-        for live in kept:
-            with self._attempts.abandonable(f"the owners of {key_of(live)}"):
-                takers |= request(functools.partial(owners.going, live))
-                going_later.update(request(functools.partial(later.going, live)))
+        takers = self._release_from_owners(deleted, [*desired, *earlier, *self._shared(members)], members)
         if self._context.delete_guests:
             guests = Guests(self._context, leaving=() if self._applier.nodes else members)
             with self._attempts.abandonable("objects of others"):
-                request(lambda: announce(self._context, [live for _, live in self._shared(members)], guests))
+                self._attempts.request(lambda: announce(self._context, [live for _, live in self._shared(members)], guests))
         self._is_pruning = True
-        self._releases.take_along(takers)
-        for _, live in of_others:
-            self._releases.follows(live)
-        is_terminate = not self._applier.nodes
         self._pruner.start(
-            members, takers, desired=lives, later=going_later, released=released, with_orphans=is_terminate
+            members,
+            takers,
+            desired=[live for _, live in desired],
+            released=[key_of(live) for _, live in earlier],
+            with_orphans=not self._applier.nodes,
         )
         self._loop.run(self._is_pruned, self._timeout)
 
-    def _as_it_is(self, live: Object) -> Object:
-        """An object that stays, or a Namespace or CRD, with the owners that it has now: a watch may be late."""
-        found = self._find(self._context.resources.find(kind_of(live)), key_of(live))
-        return found if found is not None and uid_of(found) == uid_of(live) else live
+    def _release_from_owners(
+        self, deleted: list[Object], staying: Sequence[tuple[Resource, Object]], members: Sequence[Object]
+    ) -> dict[str, Takers]:
+        """
+        Removes references to what is deleted from what stays. Once: the garbage collector has what an operator owns since.
 
-    def _find(self, resource: Resource | None, key: ObjectKey) -> Object | None:
-        """With `abandon` None for one that cannot be read."""
-        with self._attempts.abandonable(f"the owners of {key}"):
-            return self._attempts.request(lambda: self._context.client.find(resource, key))
-        return None
+        Returns the owners that go, also of the kept ones of `members`, which are released at their turn.
+        """
+        kept = list(itertools.filterfalse(self._pruner.deletes, members))
+        owners = Owners(self._context.client, by_uid(deleted), by_uid([*kept, *(live for _, live in self._applier.live())]))
+        takers: dict[str, Takers] = {}
+        for one in staying:
+            with self._attempts.abandonable(f"the owners of {key_of(one[1])}"):
+                takers |= self._attempts.request(functools.partial(release_from_owners, self._context, owners, [one]))
+        for live in kept:
+            with self._attempts.abandonable(f"the owners of {key_of(live)}"):
+                takers |= self._attempts.request(functools.partial(owners.going, live))
+        return takers
 
     def _released_earlier(self, members: Collection[ObjectKey]) -> list[tuple[Resource, Object]]:
         """What a run that failed has released, and that is none of these `members` any more."""
-        recorded = self._context.inventory.content.members or frozenset()
         unlisted = self._informers.unlisted_kinds()  # what cannot be listed may hang when it is read
-        missing = [key for key in recorded.difference(self._applier.nodes, members) if key.group_kind not in unlisted]
-        return list(released_earlier(self._context, missing, self._owners_of))
+        known = {key for key in self._context.inventory.content.members or () if key.group_kind in unlisted}
+        found = unlisted_members(self._context, known.union(self._applier.nodes, members), self._abandonable_request)
+        return [(resource, live) for resource, live in found if was_released(self._context, live)]
 
-    def _owners_of(self, request: Callable[[], Sequence[Object]], what: str) -> Sequence[Object]:
+    def _abandonable_request(self, request: Callable[[], Sequence[Object]], what: str) -> Sequence[Object]:
         """With `abandon` none of what cannot be read."""
         with self._attempts.abandonable(f"the owners of {what}"):
             return self._attempts.request(request)
@@ -199,8 +180,7 @@ class Rest:
 
     def _is_pruned(self) -> bool:
         """A desired object may go with what is pruned, such as its owner: it must be ready again."""
-        is_gone = not self._pruner.nodes and self._releases.is_settled
-        return is_gone and self._informers.all_listed() and not self._applier.awaits
+        return not self._pruner.nodes and self._informers.all_listed() and not self._applier.awaits
 
     def _shrink(self) -> None:
         applier, inventory = self._applier, self._context.inventory

@@ -20,7 +20,6 @@ from k8s_cr_driver.engine.diagnosis import Findings, Seen, search
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.nodes import Desired, ToDelete
 from k8s_cr_driver.engine.not_ready import NotReady, Report
-from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.replace import Replacer
 from k8s_cr_driver.engine.rest import Rest
 from k8s_cr_driver.engine.run import Run
@@ -44,10 +43,7 @@ def _with_webhook(client: Client, report: Report) -> Report:
 class Timeouts:
     """First for objects that are replaced, then for the set, then for `rest`, which is deleted."""
 
-    def __init__(
-        self, run: Run, releases: Releases, applier: Applier, informers: Informers, replacer: Replacer, rest: Rest
-    ) -> None:
-        self._releases = releases
+    def __init__(self, run: Run, applier: Applier, informers: Informers, replacer: Replacer, rest: Rest) -> None:
         self._operation, self._loop, self._client, self._clouds = run.operation, run.loop, run.client, Clouds(run.client)
         self._applier, self._informers, self._replacer, self._rest = applier, informers, replacer, rest
 
@@ -82,12 +78,10 @@ class Timeouts:
         return self.timeout(f"not deleted after {seconds:.0f} s")
 
     def not_ready(self, seconds: float) -> NotReady:
-        if not self._applier.awaits and (left := self._releases.reports()):
-            return NotReady(f"{len(left)} objects not released after {seconds:.0f} s:", left)
         return self.timeout(f"not ready after {seconds:.0f} s")
 
     def not_replaced(self, seconds: float) -> NotReady:
-        if self._applier.awaits or self._releases.reports():
+        if self._applier.awaits:
             return self.not_ready(seconds)
         return NotReady(f"VNFCs are missing, or too many, after {seconds:.0f} s:", self._replacer.unfinished)
 
@@ -102,8 +96,6 @@ class Timeouts:
             error = self.not_ready(seconds)
         elif self._rest.nodes:
             error = self.not_deleted(seconds)
-        elif self._releases.reports():
-            error = self.not_ready(seconds)
         return NotReady(error.headline, dict.fromkeys([*error.reports, *unlisted]))
 
     def _reports(self, seen: Iterable[Seen]) -> Sequence[Report]:

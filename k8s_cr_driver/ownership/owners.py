@@ -9,7 +9,7 @@ after its owner is not safe.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from urllib.parse import quote
 
 from k8s_cr_driver import logs
@@ -18,12 +18,9 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, bare, key_of, kind_of, split
-from k8s_cr_driver.ownership.context import WriteContext, selector
-from k8s_cr_driver.ownership.earlier import released_earlier
-from k8s_cr_driver.ownership.labels import is_managed
+from k8s_cr_driver.objects.keys import Object, ObjectKey, bare, key_of, kind_of, split
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.released import disown
-from k8s_cr_driver.ownership.unlabeled import find_unlabeled, may_be_unlabeled
 
 LOG = logs.logger(__name__)
 
@@ -35,9 +32,6 @@ LONGEST_NAME = 1024
 
 Takers = frozenset[ObjectKey]
 """Objects with which an owner goes. Empty: it no longer exists, or others delete it."""
-
-Find = Callable[[Resource | None, ObjectKey], Object | None]
-"""Reads an object, as `Client.find` does."""
 
 UNKNOWN: Object = {"metadata": {}}
 """Stands for an owner that cannot be read: the collector keeps what it owns, as far as anybody can say."""
@@ -75,9 +69,6 @@ class Owners:
     def __init__(self, client: Client, deleted: Mapping[str, Object], staying: Container[str]) -> None:
         self._client, self._deleted, self._staying = client, deleted, staying
         self._takers: dict[str, Takers | None] = {}
-        self.missing: set[str] = set()
-        """The uids of those that no longer exist: they own nothing again."""
-        self.reads = 0
 
     def going(self, live: Object) -> dict[str, Takers]:
         """Owners of `live` that go, by uid: the deleted objects that take each along."""
@@ -99,8 +90,6 @@ class Owners:
         if not deleted and uid in self._staying:
             return None
         live = deleted or self._read(dependent, owner)
-        if live is None:
-            self.missing.add(uid)
         if live is None or (not deleted and field(live, "metadata", "deletionTimestamp")):
             return frozenset()
         above = [self._takers_of(live, one, below) for one in references(live)]
@@ -115,7 +104,6 @@ class Owners:
             return UNKNOWN
         if self._client.connection.is_over():  # whoever may write an object can name thousands of owners
             raise TransportError(f"{key_of(dependent)}: not all of its owners are read: the operation has ended")
-        self.reads += 1
         try:
             return self._as_it_is(found, dependent, owner)
         except ApiError as error:
@@ -150,83 +138,6 @@ def release_from_owners(
             disown(context.client, resource, live, going)
             found |= going
     return found
-
-
-def with_owners(context: WriteContext, lives: Iterable[tuple[Resource, Object]]) -> list[tuple[Resource, Object]]:
-    """The instance's objects `lives` with the owners that they have now: a watch may be late, and a claim has data."""
-    known = {key_of(live): (resource, live) for resource, live in lives}
-    found = {key_of(live): (resource, live) for resource, live in dependents(context)} if known else {}
-    return [found.get(key, one) for key, one in known.items()]
-
-
-def dependents(context: WriteContext) -> Iterator[tuple[Resource, Object]]:
-    """The objects of the instance that have owners."""
-    return (one for one in _listed(context) if _is_dependent(context, one[1]))
-
-
-def dependents_and_released(context: WriteContext) -> tuple[list[tuple[Resource, Object]], list[tuple[Resource, Object]]]:
-    """The objects of the instance that have owners, and what a run before this one has released."""
-    found = list[tuple[Resource, Object]]()
-    missing = set(context.inventory.content.members or ())
-    for resource, live in _listed(context):
-        missing.discard(key_of(live))
-        if _is_dependent(context, live):
-            found.append((resource, live))
-    return found, list(released_earlier(context, missing))
-
-
-def holders(
-    context: WriteContext, deleted: Iterable[Object], keys: Iterable[ObjectKey] | None, find: Find
-) -> list[tuple[Resource, Object]]:
-    """The Namespaces and CRDs of others that hold objects of these `keys`, which stay.
-
-    An operator makes them for objects without a namespace: if none of `deleted` is such a one, nothing is read. `keys` None:
-    all objects of the instance, of which an inventory that was lost has kinds and namespaces alone. `find` reads one.
-    """
-    if all(key_of(live).namespace for live in deleted):
-        return []
-    content, stay = context.inventory.content, set(keys or ())
-    groups = content.kinds if keys is None else {key.group_kind for key in stay}
-    namespaces = content.namespaces if keys is None else {key.namespace for key in stay} - {""}
-    kinds = filter(None, map(context.resources.find, groups))
-    named = {ObjectKey(*CRD, "", kind.crd_name) for kind in kinds if kind.group_kind.group}
-    named |= {ObjectKey(*NAMESPACE, "", namespace) for namespace in namespaces}
-    read = ((context.resources.find(key.group_kind), key) for key in sorted(named - stay))
-    found = [(resource, find(resource, key)) for resource, key in read]
-    return [(resource, live) for resource, live in found if resource and live and not _is_going(live)]
-
-
-def _is_going(live: Object) -> bool:
-    """Whether it is deleted already: it takes along what it holds, and no watch would report when it no longer exists."""
-    return bool(field(live, "metadata", "deletionTimestamp"))
-
-
-def _is_dependent(context: WriteContext, live: Object) -> bool:
-    """Whether it is one of the instance's objects, and has owners; `managedFields` may be cleared."""
-    return bool(references(live)) and (is_managed(live, context.instance) or context.inventory.owns(live))
-
-
-def _listed(context: WriteContext) -> Iterator[tuple[Resource, Object]]:
-    """What has the instance's label, or has lost it: one LIST of each for a kind, or for each of its namespaces."""
-    found = filter(None, map(context.resources.find, sorted(context.inventory.content.kinds)))
-    resources = [resource for resource in found if "list" in resource.verbs]
-    for resource in resources:
-        for live in _labelled(context, resource):
-            yield resource, live
-    for resource, namespace in may_be_unlabeled(context, resources):
-        for live in find_unlabeled(context, resource, namespace):
-            yield resource, live
-
-
-def _labelled(context: WriteContext, resource: Resource) -> Sequence[Object]:
-    wanted = selector(context.instance, resource.group_kind)
-    try:
-        return context.client.list_if_served(resource, "", wanted)
-    except ApiError as error:
-        if error.status != 403 or not resource.namespaced:
-            raise
-    places = context.inventory.content.places(resource.group_kind)
-    return [live for place in places for live in context.client.list_if_served(resource, place, wanted)]
 
 
 def by_uid(lives: Iterable[Object]) -> dict[str, Object]:

@@ -12,7 +12,6 @@ import pytest
 from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.prune import Pruner
-from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
@@ -61,7 +60,7 @@ def pruner_of(kind: type[Loop]) -> tuple[Pruner, Loop]:
     context = WriteContext(Client(connection, resources), Inventory(connection, "default", BLUE))
     loop = kind(operation)
     run = Run(operation, loop, context)
-    return Pruner(run, Releases(run), None), loop
+    return Pruner(run, None), loop
 
 
 def test_the_requests_of_a_large_terminate_hold_little_memory() -> None:

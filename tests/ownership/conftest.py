@@ -7,14 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from k8s_cr_driver.engine import releases
 from tests.fake_api import FakeApi
-
-
-@pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stays is released again at once, not after seconds."""
-    monkeypatch.setattr(releases, "AGAIN", 0.1)
 
 
 @pytest.fixture

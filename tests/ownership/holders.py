@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi
-from tests.instance import claim, controlled_by, kept, obj, wait_for
+from tests.instance import claim, controlled_by, kept, obj
 
 RBAC = "rbac.authorization.k8s.io"
 ROLE = obj(f"{RBAC}/v1", "ClusterRole", "owner", rules=[])
@@ -38,10 +38,3 @@ def own_by(api: FakeApi, place: tuple[str, None, str], *owners: Object) -> None:
 
 def own_by_role(api: FakeApi, place: tuple[str, None, str]) -> None:
     own_by(api, place, api.get("ClusterRole", None, "owner"))
-
-
-def assert_released_again(api: FakeApi, owner: Object) -> None:
-    """The Namespace is released each time the owner owns it again."""
-    for _ in range(2):
-        own_by(api, NAMESPACE, owner)
-        wait_for(api, lambda: not api.get(*NAMESPACE)["metadata"].get("ownerReferences"))

@@ -10,7 +10,6 @@ import pytest
 
 from k8s_cr_driver.engine import prune
 from k8s_cr_driver.errors import DriverError, NotOurs
-from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, defaults, faults
@@ -577,23 +576,6 @@ TAKES = {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "when
 
 def keep_claim(api: FakeApi, namespace: str, name: str) -> None:
     api.edit("PersistentVolumeClaim", namespace, name, lambda live: live["metadata"].update(annotations={KEEP: "true"}))
-
-
-@pytest.mark.parametrize("package", [[config_map("a")], []], ids=["change", "terminate"])
-def test_a_kept_claim_that_its_controller_owns_again_while_the_set_waits_stays(api: FakeApi, package: list[Object]) -> None:
-    """The controller compares the owners of claims with the policy each time it looks at the set."""
-    blue, user = Instance(api.url), config_map("user")
-    user["metadata"]["finalizers"] = ["example.com/hold"]
-    user["metadata"]["annotations"] = {DEPENDS_ON: "apps/namespaces/default/StatefulSet/db"}
-    blue.reconcile([stateful_set("db", **TAKES), config_map("a"), user])
-    owned_by_set(api, "data-db-0", "db")
-    keep_claim(api, "default", "data-db-0")
-    run = blue.start(package)
-    wait_for(api, lambda: "deletionTimestamp" in api.get("ConfigMap", "default", "user")["metadata"])
-    owned_by_set(api, "data-db-0", "db")
-    api.release("ConfigMap", "default", "user")
-    run.result(10)
-    assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
 
 
 def test_a_set_that_is_abandoned_with_its_claim_keeps_their_namespace(api: FakeApi) -> None:

@@ -16,12 +16,11 @@ from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import GREEN, Instance, config_map, crontab, crontab_crd, obj, wait_for
-from tests.ownership.claims import HELD, after_a_failed_change, assert_outlives, held_crontab, is_the_same, own, volume
+from tests.ownership.claims import is_the_same, own, volume
 from tests.ownership.holders import (
     CRD,
     NAMESPACE,
     ROLE,
-    assert_released_again,
     binding,
     inner,
     own_by,
@@ -71,19 +70,6 @@ def test_a_claim_that_is_owned_again_after_a_failed_terminate_outlives_the_next_
     blue.terminate()
     assert api.find("ClusterRole", None, "owner") is None
     assert is_the_same(api, uid)
-
-
-def test_a_kept_claim_in_a_namespace_that_is_owned_again_after_a_failed_terminate_outlives_the_next_one(api: FakeApi) -> None:
-    blue = Instance(api.url)
-    api.put(obj("v1", "Namespace", "inner"), manager="operator")
-    blue.reconcile([ROLE, inner("kept")])
-    uid = uid_of_volume(api)
-    own_by_role(api, NAMESPACE)
-    fail_to_terminate(api, blue)
-    own_by_role(api, NAMESPACE)
-    blue.terminate()
-    assert api.find("ClusterRole", None, "owner") is None
-    assert uid_of_volume(api) == uid
 
 
 @pytest.mark.parametrize("whose", ["kept", "adopted"])
@@ -140,43 +126,6 @@ def test_what_another_instance_has_outlives_the_owner_of_a_shared_object_that_a_
     assert api.find("ClusterRole", None, "owner") is None
     assert api.find(*place)
     assert api.get(*where)["metadata"]["uid"] == uid
-
-
-@pytest.mark.usefixtures("soon")
-def test_a_claim_outlives_an_owner_that_is_finalized_in_a_heal_that_has_no_watch_of_the_claim(api: FakeApi) -> None:
-    """A failed change has deleted the owner, which a finalizer holds. The heal or scale of it wants it again."""
-    blue, tab, uid = after_a_failed_change(api)
-    run = blue.start([held_crontab()], prune=False)
-    assert_outlives(api, uid, run, tab, ("CronTab", "a"))
-
-
-@pytest.mark.usefixtures("soon")
-def test_a_kept_claim_that_a_failed_change_has_released_outlives_an_owner_that_is_finalized_in_a_heal(api: FakeApi) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([ROLE, crontab_crd(), held_crontab(), volume("kept")])
-    tab = api.get("CronTab", "default", "a")
-    uid = own(api, tab)
-    fail_to_change(api, blue, [crontab_crd()])
-    own(api, tab)
-    run = blue.start([held_crontab()], prune=False)
-    assert_outlives(api, uid, run, tab, ("CronTab", "a"))
-
-
-@pytest.mark.usefixtures("soon")
-def test_what_another_instance_has_in_a_released_namespace_outlives_an_owner_that_is_finalized_in_a_heal(api: FakeApi) -> None:
-    blue, green, home, owner = Instance(api.url), Instance(api.url, GREEN), obj("v1", "Namespace", "inner"), binding("view")
-    owner["metadata"]["finalizers"] = HELD
-    blue.reconcile([ROLE, home, owner])
-    green.reconcile([home, inner("desired")])
-    uid, live = uid_of_volume(api), api.get("ClusterRoleBinding", None, "owner")
-    own_by(api, NAMESPACE, live)
-    fail_to_terminate(api, blue, "inner")
-    own_by(api, NAMESPACE, live)
-    run = blue.start([owner], prune=False)
-    assert_released_again(api, live)
-    api.release("ClusterRoleBinding", None, "owner", HELD)
-    run.result(60)
-    assert uid_of_volume(api) == uid
 
 
 def test_a_kept_claim_of_a_change_that_was_killed_outlives_an_owner_that_a_heal_replaces(

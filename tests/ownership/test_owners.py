@@ -3,15 +3,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Any
 
 import pytest
 
-from k8s_cr_driver.engine import releases
-from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import TransportError
 from k8s_cr_driver.kube.client import Client
@@ -23,7 +18,6 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from k8s_cr_driver.ownership.owners import Owners
 from tests.fake_api import FakeApi, controllers, faults
-from tests.fake_api.recording import Request
 from tests.instance import (
     Instance,
     config_map,
@@ -37,7 +31,6 @@ from tests.instance import (
     replaced,
     wait_for,
 )
-from tests.ownership.claims import HELD, assert_outlives, is_going, is_owned, volume
 
 REPLACE = {"k8s-cr-driver/replace": "true"}
 
@@ -71,209 +64,6 @@ def test_a_desired_object_outlives_an_owner_that_is_pruned(
     blue.reconcile([config_map("a")])
     collect()
     assert survives(api, uid)
-
-
-def test_a_desired_object_that_becomes_a_dependent_while_its_owner_is_pruned_survives(
-    api: FakeApi, collect: Callable[[], None]
-) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([config_map("owner"), config_map("a")])
-    uids: list[str] = []
-
-    def happens(request: Request) -> bool:
-        uids.extend([own(api, "a", "owner")] if not uids else [])
-        return False
-
-    api.fail(faults.internal(), method="DELETE", path="configmaps/owner$", when=happens, times=10**6)
-    blue.reconcile([config_map("a")])
-    collect()
-    assert survives(api, uids[0])
-
-
-def owned_again(api: FakeApi) -> str:
-    """As an operator does it in each reconciliation."""
-    reference = controlled_by(api.get("CronTab", "default", "a"))
-    return depend(api, "PersistentVolumeClaim", "volume", reference)
-
-
-@pytest.mark.parametrize("whose", ["desired", "kept"])
-def test_a_claim_that_is_owned_again_while_its_owner_waits_outlives_it(api: FakeApi, whose: str) -> None:
-    blue, user, precious = Instance(api.url), config_map("user"), volume()
-    precious = kept(precious) if whose == "kept" else precious
-    user["metadata"] |= {"finalizers": HELD, "annotations": {DEPENDS_ON: "stable.example.com/namespaces/default/CronTab/a"}}
-    blue.reconcile([crontab_crd(), crontab("a"), precious, user])
-    uid = owned_again(api)
-    run = blue.start([crontab_crd(), precious] if whose == "desired" else [crontab_crd()])
-    wait_for(api, lambda: is_going(api, "ConfigMap", "user"))
-    wait_for(api, lambda: not api.get("PersistentVolumeClaim", "default", "volume")["metadata"].get("ownerReferences"))
-    owned_again(api)
-    api.release("ConfigMap", "default", "user", HELD)
-    run.result(10)
-    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
-
-
-def assert_outlives_deleted(api: FakeApi, uid: str, run: Future[Any], owner: tuple[str, str], reference: Object) -> None:
-    """The claim, which `reference` owns again while the `owner` (kind, name) is finalized, is released, and stays the same."""
-    wait_for(api, lambda: is_going(api, *owner))
-    assert_outlives(api, uid, run, reference, owner)
-
-
-@pytest.mark.parametrize("verb", ["change", "heal", "replacement"])
-@pytest.mark.parametrize("whose", ["desired", "kept"])
-@pytest.mark.usefixtures("soon")
-def test_a_claim_that_is_owned_again_while_its_owner_is_finalized_outlives_it(api: FakeApi, verb: str, whose: str) -> None:
-    blue, owner = Instance(api.url), {**config_map("owner", a="1"), "immutable": True}
-    owner["metadata"]["annotations"] = REPLACE
-    precious = kept(volume()) if whose == "kept" else volume()
-    blue.reconcile([owner, precious])
-    live = api.edit("ConfigMap", "default", "owner", lambda one: one["metadata"].update(finalizers=HELD))
-    uid = depend(api, "PersistentVolumeClaim", "volume", controlled_by(live))
-    if verb == "change":
-        run = blue.start([precious] if whose == "desired" else [config_map("b")])
-    elif verb == "heal":
-        replacement = Replacement([(f"{INSTANCE_LABEL}={blue.id}", [live])])
-        run = blue.start([owner, precious], prune=False, replacement=replacement)
-    else:
-        run = blue.start([{**owner, "data": {"a": "2"}}, precious])
-    assert_outlives_deleted(api, uid, run, ("ConfigMap", "owner"), live)
-
-
-@pytest.mark.parametrize("whose", ["desired", "kept"])
-@pytest.mark.usefixtures("soon")
-def test_a_claim_of_what_an_operator_has_made_for_an_owner_that_is_finalized_outlives_both(api: FakeApi, whose: str) -> None:
-    blue, tab = Instance(api.url), crontab("a")
-    tab["metadata"]["finalizers"] = HELD
-    precious = kept(volume()) if whose == "kept" else volume()
-    blue.reconcile([crontab_crd(), tab, precious])
-    made = api.put(controllers.owned(api.get("CronTab", "default", "a"), "v1", "ConfigMap", "made"))
-    uid = depend(api, "PersistentVolumeClaim", "volume", controlled_by(made))
-    run = blue.start([crontab_crd(), precious] if whose == "desired" else [crontab_crd()])
-    assert_outlives_deleted(api, uid, run, ("CronTab", "a"), made)
-
-
-@pytest.mark.usefixtures("soon")
-def test_a_kept_claim_outlives_an_owner_that_loses_its_label_as_it_is_deleted(api: FakeApi) -> None:
-    blue, tab = Instance(api.url), crontab("a")
-    tab["metadata"]["finalizers"] = HELD
-    blue.reconcile([crontab_crd(), tab, kept(volume())])
-    uid = owned_again(api)
-    live = api.get("CronTab", "default", "a")
-
-    def unlabel(one: Object) -> None:
-        if "deletionTimestamp" in one["metadata"] and one["metadata"].get("labels"):
-            api.edit("CronTab", "default", "a", lambda it: it["metadata"].update(labels={}))
-
-    api.react("CronTab", unlabel)
-    api.fail(faults.held(0.5), method="DELETE", path="/crontabs/a$")
-    run = blue.start([crontab_crd()])
-    assert_outlives_deleted(api, uid, run, ("CronTab", "a"), live)
-
-
-@pytest.mark.usefixtures("soon")
-def test_a_desired_claim_that_a_replaced_object_owns_only_while_it_is_finalized_outlives_it(api: FakeApi) -> None:
-    blue, owner = Instance(api.url), {**config_map("owner", a="1"), "immutable": True}
-    owner["metadata"]["annotations"] = REPLACE
-    blue.reconcile([owner, volume()])
-    live = api.edit("ConfigMap", "default", "owner", lambda one: one["metadata"].update(finalizers=HELD))
-    run = blue.start([{**owner, "data": {"a": "2"}}, volume()])
-    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
-    uid = depend(api, "PersistentVolumeClaim", "volume", controlled_by(live))
-    wait_for(api, lambda: not is_owned(api))
-    api.release("ConfigMap", "default", "owner", HELD)
-    run.result(10)
-    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
-
-
-@pytest.mark.usefixtures("soon")
-def test_a_desired_claim_that_a_replaced_object_owns_before_its_deletion_is_answered_outlives_it(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    blue, owner = Instance(api.url), {**config_map("owner", a="1"), "immutable": True}
-    owner["metadata"] |= {"annotations": REPLACE, "finalizers": HELD}
-    blue.reconcile([owner, volume()])
-    stays, is_reported = Releases.stays, threading.Event()
-
-    def reported(noted: Releases, live: Object) -> None:
-        stays(noted, live)
-        if live["metadata"].get("ownerReferences"):
-            is_reported.set()
-
-    def own_until_reported(live: Object) -> None:
-        if "deletionTimestamp" in live["metadata"] and not is_reported.is_set():
-            depend(api, "PersistentVolumeClaim", "volume", controlled_by(live))
-            assert is_reported.wait(10)
-
-    monkeypatch.setattr(Releases, "stays", reported)
-    uid = api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"]
-    api.react("ConfigMap", own_until_reported)
-    run = blue.start([{**owner, "data": {"a": "2"}}, volume()])
-    wait_for(api, lambda: is_reported.is_set() and not is_owned(api))
-    api.release("ConfigMap", "default", "owner", HELD)
-    run.result(10)
-    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
-
-
-def test_many_objects_of_an_owner_that_is_finalized_are_released_in_turn(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(releases, "AGAIN", 0.01)
-    monkeypatch.setattr(releases, "READS_PER_SECOND", 20)
-    blue, tab, parts = Instance(api.url), crontab("a"), [config_map(f"part-{number}") for number in range(20)]
-    tab["metadata"]["finalizers"] = HELD
-    blue.reconcile([crontab_crd(), tab, *parts])
-    owner = controlled_by(api.get("CronTab", "default", "a"))
-    for part in parts:
-        depend(api, "ConfigMap", part["metadata"]["name"], owner)
-    run = blue.start([crontab_crd(), *parts])
-    wait_for(api, lambda: is_going(api, "CronTab", "a"))
-    api.requests.clear()
-    with api.cluster.store.changed:
-        assert not api.cluster.store.changed.wait_for(lambda: len(api.requests.select("GET", "/configmaps/part-")) > 100, 2)
-    api.release("CronTab", "default", "a", HELD)
-    run.result(10)
-
-
-def test_an_operator_that_owns_again_at_each_event_is_not_answered_without_pause(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(releases, "AGAIN", 0.5)
-    blue, tab = Instance(api.url), crontab("a")
-    tab["metadata"]["finalizers"] = HELD
-    blue.reconcile([crontab_crd(), tab, volume()])
-    owned_again(api)
-    owned: list[Object] = []
-
-    def reconcile(live: Object) -> None:
-        owner = api.find("CronTab", "default", "a")
-        if owner and "deletionTimestamp" in owner["metadata"] and not live["metadata"].get("ownerReferences"):
-            owned.append(live)
-            if len(owned) < 20:
-                owned_again(api)
-
-    api.react("PersistentVolumeClaim", reconcile)
-    run = blue.start([crontab_crd(), volume()])
-    wait_for(api, lambda: is_going(api, "CronTab", "a"))
-    owned_again(api)
-    with api.cluster.store.changed:
-        assert not api.cluster.store.changed.wait_for(lambda: len(owned) > 3, 1)
-    api.release("CronTab", "default", "a", HELD)
-    run.result(10)
-    assert owned
-
-
-def test_a_claim_that_is_owned_again_while_a_heal_waits_outlives_its_owner(api: FakeApi) -> None:
-    blue, first = Instance(api.url), crontab("b")
-    first["metadata"] |= {"finalizers": HELD, "annotations": {DEPENDS_ON: "stable.example.com/namespaces/default/CronTab/a"}}
-    desired = [crontab_crd(), crontab("a"), first, volume()]
-    blue.reconcile(desired)
-    uid = owned_again(api)
-    lives = [api.get("CronTab", "default", name) for name in "ab"]
-    run = blue.start(desired, prune=False, replacement=Replacement([(f"{INSTANCE_LABEL}={blue.id}", lives)]))
-    wait_for(api, lambda: is_going(api, "CronTab", "b"))
-    owned_again(api)
-    api.release("CronTab", "default", "b", HELD)
-    run.result(10)
-    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
 
 
 @pytest.mark.parametrize("whose", ["desired", "kept", "adopted"])
@@ -431,20 +221,6 @@ def test_what_a_change_has_released_outlives_its_owner_in_a_later_operation(api:
         api.put(config_map("a"), manager="user")
     blue.reconcile([config_map("owner"), kept(config_map("a")) if whose == "kept" else config_map("a")])
     uid = own(api, "a", "owner")
-    blue.reconcile([config_map("owner")])
-    blue.terminate()
-    assert survives(api, uid)
-
-
-@pytest.mark.parametrize("whose", ["kept", "adopted"])
-def test_what_a_change_has_released_outlives_the_owner_of_its_owner_in_a_later_operation(api: FakeApi, whose: str) -> None:
-    """An operator has made the one between for an object of the instance."""
-    blue = Instance(api.url, adopt=True)
-    if whose == "adopted":
-        api.put(config_map("a"), manager="user")
-    blue.reconcile([config_map("owner"), kept(config_map("a")) if whose == "kept" else config_map("a")])
-    api.put(controllers.owned(api.get("ConfigMap", "default", "owner"), "v1", "ConfigMap", "made"))
-    uid = own(api, "a", "made")
     blue.reconcile([config_map("owner")])
     blue.terminate()
     assert survives(api, uid)

@@ -8,7 +8,6 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,6 @@ from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.errors import Conflict, DriverError, Refused
-from k8s_cr_driver.kube import watch
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
@@ -790,32 +788,6 @@ def test_a_claim_whose_kind_is_listed_late_outlives_the_owner_that_is_replaced(a
     assert uid_of_claim(api, "volume") == before
 
 
-@pytest.mark.parametrize("package", [[job("one", "i:2")], []], ids=["replaced", "pruned"])
-def test_a_claim_outlives_an_owner_that_its_watch_does_not_report(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch, package: list[Object]
-) -> None:
-    monkeypatch.setattr(watch, "IDLE_LIMIT", 300.0)
-    controllers.run_workloads(api)
-    blue = Instance(api.url)
-    blue.reconcile([config_map("z"), job("one", "i:1"), claim("volume")])
-    before: list[str] = []
-    tries = itertools.count(1)
-
-    def is_early(request: Request) -> bool:
-        """The third try finds that a controller has made the Job the owner."""
-        if request.method != "PATCH" or not request.path.endswith("/configmaps/z"):
-            return False
-        number = next(tries)
-        if number == 3:
-            before.append(owned(api, "volume", "Job", "batch/v1", "one"))
-        return number < 4
-
-    api.fail(faults.half_open(2), path="/persistentvolumeclaims")
-    api.fail(faults.unavailable(), when=is_early, times=100)
-    Instance(api.url, seconds=20).reconcile([config_map("z", b="2"), claim("volume"), *package])
-    assert [uid_of_claim(api, "volume")] == before
-
-
 def test_claims_without_common_labels_outlive_their_set(api: FakeApi) -> None:
     controllers.run_workloads(api)
     selector = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["db"]}]}
@@ -870,38 +842,3 @@ def test_a_refusal_names_no_field_that_only_the_server_sets(api: FakeApi) -> Non
     with pytest.raises(Refused, match=r"spec\.template") as caught:
         Instance(api.url).reconcile([kept(job("one", "i:2"))])
     assert "spec.selector" not in str(caught.value)
-
-
-def test_a_claim_that_is_handed_to_the_next_that_is_replaced_outlives_that_too(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    controllers.run_workloads(api)
-    blue, names = Instance(api.url, seconds=30), [f"j{number:02}" for number in range(24)]
-    blue.reconcile([*(job(name, "i:1") for name in names), claim("volume")])
-    before, remove, handed = uid_of_claim(api, "volume"), recreate.remove, threading.Lock()
-
-    def removed(*arguments: Any) -> Any:
-        removal = remove(*arguments)
-        if handed.acquire(blocking=False):
-            owned(api, "volume", "Job", "batch/v1", names[-1])
-        return removal
-
-    monkeypatch.setattr(recreate, "remove", removed)
-    blue.reconcile([*(job(name, "i:2") for name in names), claim("volume")])
-    assert uid_of_claim(api, "volume") == before
-
-
-def test_owners_are_listed_once_for_all_that_wait(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    controllers.run_workloads(api)
-    blue, names = Instance(api.url, seconds=30), [f"j{number:02}" for number in range(16)]
-    blue.reconcile([job(name, "i:1") for name in names])
-    listed, dependents = list[int](), recreate.dependents_and_released
-
-    def slow(*arguments: Any) -> Any:
-        listed.append(1)
-        time.sleep(0.3)
-        return dependents(*arguments)
-
-    monkeypatch.setattr(recreate, "dependents_and_released", slow)
-    blue.reconcile([job(name, "i:2") for name in names])
-    assert len(listed) <= 8

@@ -64,6 +64,9 @@ MUTANTS = {
         "deleted what is not its own",
         found_by=0,
     ),
+    "what stays is not released from owners that go": Mutant(
+        {"engine.rest.Rest._release_from_owners": lambda *_: {}}, _features("owners"), "an owner has taken along", found_by=66
+    ),
     "one 404 on a stream counts as all gone": Mutant(
         {"kube.watch.Reflector._is_served": _no, "kube.watch.Unserved": _AllGone, "engine.rest.Rest._misses": _no},
         _features("streams not found"),
