@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.node_clusters import inventory, parameters
 from k8s_cr_driver.node_clusters.kubespray import parameters as kubespray
@@ -39,7 +39,8 @@ def problems(folder: Path, request: Path | None = None) -> list[str]:
     """A sentence for each mistake. `request`: the body of an instantiate, as JSON."""
     try:
         flavours = vnfd.flavours(folder)
-        asked, balancer = (None, None) if request is None else _parameters(request, flavours)
+        makes_clusters = any(scripts.of_driver(template, one) for template in flavours.values() for one in DRIVERS)
+        asked, balancer = (None, None) if request is None or not makes_clusters else _parameters(request, flavours)
         found = [
             f"Flavour {name}: {one}"
             for name, template in flavours.items()
@@ -161,11 +162,7 @@ def _hint(name: str, known: Iterable[str]) -> str:
 
 
 def _parameters(request: Path, flavours: Mapping[str, Mapping[str, Any]]) -> tuple[Parameters, Balancer | None]:
-    try:
-        body = json.loads(request.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InvalidRequest(f"{request}: cannot be read as JSON: {type(error).__name__}") from None
-    given = mapping(body, "additionalParams").get(PARAMETER, {})
+    given = mapping(package_input.body(request), "additionalParams").get(PARAMETER, {})
     if any(scripts.of_driver(template, KUBESPRAY) for template in flavours.values()):
         found = kubespray.read(given, {}, "ID")
         return found.common, found.balancer

@@ -23,7 +23,7 @@ from kubernetes import client
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.api_groups import is_builtin
-from k8s_cr_driver.objects.fields import text
+from k8s_cr_driver.objects.fields import text, type_name
 from k8s_cr_driver.objects.keys import GroupKind, Object
 from k8s_cr_driver.package import check, health_rules, helm_hooks, manifests, parameters, substitution, tosca_meta, vnfd
 
@@ -52,6 +52,17 @@ class PackagePath(click.Path):
         if not Path(value).exists():
             self.fail(f"{value} does not exist; {WANTED}", param, ctx)
         return super().convert(value, param, ctx)
+
+
+def body(request: Path) -> Mapping[str, Any]:
+    """The body of a request, a file of JSON. Raises InvalidRequest."""
+    try:
+        found = json.loads(request.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidRequest(f"{request}: cannot be read as JSON: {type(error).__name__}") from None
+    if not isinstance(found, Mapping):
+        raise InvalidRequest(f"{request}: must be a mapping, not {type_name(found)}")
+    return found
 
 
 def with_parameters(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ import click
 from k8s_cr_driver.cli import (
     management_drivers,
     node_clusters,
+    node_ports,
     package_input,
     package_scripts,
     package_update,
@@ -160,8 +161,10 @@ def inspect(
         except InvalidPackage as error:
             findings.problems.append(str(error))
     findings.problems += management_drivers.problems(folder) + node_clusters.problems(folder, request)
+    findings.problems += node_ports.problems(folder, request)
     findings.problems += scaling_policies.problems(folder)
     findings.warnings += management_drivers.warnings(folder) + node_clusters.warnings(folder)
+    findings.warnings += node_ports.warnings(folder, objects)
     mapped = findings.warnings if unknown else findings.problems  # a CRD may say that an object has a count
     mapped += _vdu_problems(folder, objects, partial=bool(files) and tosca_meta.leaves_out(folder, files))
     if given is not None:

@@ -15,34 +15,20 @@ from k8s_cr_driver.kube import lists
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.lcm import conf, hook, receivers
 from k8s_cr_driver.logs import logger
-from k8s_cr_driver.node_clusters import checks, load_balancer
-from k8s_cr_driver.objects.fields import entries, field, mapping, text, texts, type_name
+from k8s_cr_driver.node_clusters import load_balancer
+from k8s_cr_driver.node_clusters.node_ports import EXPOSES, TCP, WITHDRAWS, check_address, of_request, of_service
+from k8s_cr_driver.objects.fields import entries, mapping, text, texts
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
-from k8s_cr_driver.redaction import lines
 from k8s_cr_driver.ssh import host_keys
 from k8s_cr_driver.ssh.host import Host
 from k8s_cr_driver.ssh.hosts import Hosts
 
 LOG = logger(__name__)
-PARAMETER, SECTION = "lcm-kubernetes-external-lb", "external_lb_param"
 KEY = "node_ports"
 """Key in the metadata of the VnfInstance and in user_script_err_handling_data."""
 WITHIN = 300.0
 """Seconds for one operation."""
-EXPOSES = (
-    *("instantiate_end", "scale_end", "heal_end", "change_current_package_end"),
-    *("scale_rollback_end", "change_current_package_rollback_end"),
-)
-WITHDRAWS = ("terminate_start", "instantiate_rollback_end")
-PORTS = range(1024, 65536)
-_TABLE: checks.Table = {
-    "load_balancer": checks.is_name,
-    "ip_address": checks.is_address,
-    "ssh_username": checks.is_user,
-    "ssh_password": checks.is_text,
-    "host_keys": checks.are_keys,
-}
 
 
 def node_ports(call: hook.Call) -> None:
@@ -50,7 +36,7 @@ def node_ports(call: hook.Call) -> None:
     if call.operation not in (*EXPOSES, *WITHDRAWS):
         raise InvalidPackage(f"{call.operation}: node_ports has nothing to do there; remove it from the VNFD")
     stored: Object = {**mapping(call.instance, "metadata", KEY), **mapping(call.error_data, KEY)}
-    given = {**mapping(stored, "settings"), **_of_request(call)}
+    given = {**mapping(stored, "settings"), **of_request(call.additional_params)}
     withdraws = call.operation in WITHDRAWS
     if withdraws and not stored.get("ports"):
         _keep(call, {})
@@ -69,17 +55,6 @@ def node_ports(call: hook.Call) -> None:
     _keep(call, {**kept, "ports": ports} if ports else {})
 
 
-def _of_request(call: hook.Call) -> Mapping[str, Any]:
-    """The section of the request. Raises InvalidRequest with all mistakes."""
-    where = f"additionalParams.{PARAMETER}.{SECTION}"
-    given = field(call.additional_params.get(PARAMETER, {}), SECTION) or {}
-    if not isinstance(given, Mapping):
-        raise InvalidRequest(f"{where}: must be a mapping, not {type_name(given)}")
-    if found := list(checks.fields(where, _TABLE, given)):
-        raise InvalidRequest(lines(found))
-    return given
-
-
 def _host(call: hook.Call, given: Mapping[str, Any], project: str) -> tuple[Host, Any]:
     """The load balancer, and who judges its address."""
     name = text(given, "load_balancer")
@@ -88,10 +63,7 @@ def _host(call: hook.Call, given: Mapping[str, Any], project: str) -> tuple[Host
         keys = conf.known_host_keys(call.options, found.address)
         host = Host(f"the load balancer {name}", found.address, found.username, trusted=keys, private_key=found.key)
         return host, lambda address: None
-    missing = [key for key in ("ip_address", "ssh_username") if not given.get(key)]
-    if missing:
-        where = f"additionalParams.{PARAMETER}.{SECTION}: {', '.join(missing)}"
-        raise InvalidRequest(f"{where}: is missing; or give load_balancer, the name of one of the operator")
+    check_address(given)
     own = tuple(map(host_keys.public_key, texts(given, "host_keys")))
     address = given["ip_address"]
     rules = conf.ssh_rules(call.options)
@@ -114,15 +86,11 @@ def _ports(call: hook.Call) -> Iterator[int]:
 
 
 def _of_service(service: Mapping[str, Any]) -> Iterator[int]:
-    if text(service, "spec", "type") != "NodePort":
-        return
-    for port in entries(service, "spec", "ports"):
-        number = port.get("nodePort")
-        if type(number) is int and number in PORTS:
-            if port.get("protocol", "TCP") == "TCP":
-                yield number
-            else:
-                LOG.warning("Service %s: HAProxy cannot balance %s", text(service, "metadata", "name"), number)
+    for protocol, number in of_service(service):
+        if protocol == TCP and number:
+            yield number
+        elif number:
+            LOG.warning("Service %s: HAProxy cannot balance %s", text(service, "metadata", "name"), number)
 
 
 def _without_password(given: Mapping[str, Any]) -> dict[str, Any]:
