@@ -34,7 +34,7 @@ SHARED = (NAMESPACE, CRD)
 LOST_WITHIN = timedelta(seconds=10)
 """Before a crash and after it: until the next server is up, requests are cut off whose objects etcd has stored."""
 
-_MANAGER = re.compile(rf"[?&]fieldManager={re.escape(manager(''))}([0-9a-f-]+)")
+_MANAGER = re.compile(rf"[?&]fieldManager={re.escape(manager(''))}([0-9a-z-]+)")
 _ORDINAL = re.compile(r"-[0-9]+$")
 
 

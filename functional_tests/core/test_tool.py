@@ -7,6 +7,7 @@ import pty
 import select
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ PACKAGE = Package(
     {
         "all.yaml": [*PARTS, config_map("own", "desk", a="1"), config_map("old", "desk", a="1")],
         "next.yaml": [*PARTS[:3], CHANGED, config_map("own", "desk", a="2"), PLACE.custom("Gauge", "new", "desk", unit="V")],
+        "fewer.yaml": [*PARTS, config_map("own", "desk", a="2")],
         "late.yaml": [PLACE.crd("Gauge", status=True), PLACE.custom("Gauge", "late"), config_map("early", a="1")],
     }
 )
@@ -84,6 +86,16 @@ def tool(bed: testbed.Environment, tmp_path_factory: pytest.TempPathFactory) -> 
 def made(vnf: Vnf) -> Vnf:
     vnf.instantiate("all.yaml")
     return vnf
+
+
+@pytest.fixture
+def instance(place: Place, cluster: Cluster) -> Iterator[str]:
+    """The name of an instance without Tacker. A test that has passed leaves nothing of it."""
+    name = str(uuid.uuid4())
+    yield name
+    left = cluster.leftovers([name])
+    cluster.wipe([name])
+    assert left == []
 
 
 def verdicts(outcomes: dict[str, Any]) -> dict[str, str]:
@@ -155,3 +167,29 @@ def test_purge_removes_what_an_operation_that_was_failed_has_left(tool: Tool, vn
     assert cluster.leftovers([vnf.id]) == []
     assert vnf.id not in [one["id"] for one in tool.json("instances")]
     tool.run("tree", vnf.id, code=2)
+
+
+def test_run_makes_changes_and_removes_an_instance_without_tacker(tool: Tool, instance: str, cluster: Cluster):
+    before = cluster.contents(PLACE)
+    command = ("run", tool.csar, "--instance", instance, "--namespace", PLACE.name)
+    shown = tool.run(*command, "--file", path("all.yaml"))
+    assert "  Ready     Deployment.apps desk/web" in shown
+    assert cluster.get("ConfigMap", "old", "desk")
+    [listed] = [one for one in tool.json("instances") if one["id"] == instance]
+    assert listed["operation"] == "run of Test 1.0"
+    assert "  Deleted   ConfigMap desk/old" in tool.run(*command, "--file", path("fewer.yaml"))
+    own = cluster.get("ConfigMap", "own", "desk")
+    assert own is not None and own["data"] == {"a": "2"}
+    assert cluster.get("ConfigMap", "old", "desk") is None
+    assert "  Deleted   Namespace desk" in tool.run(*command, "--down")
+    assert (cluster.leftovers([instance]), cluster.contents(PLACE)) == ([], before)
+    tool.run(*command, "--down")
+
+
+def test_a_run_that_is_not_ready_in_time_is_taken_down(tool: Tool, instance: str, cluster: Cluster):
+    command = ("run", tool.csar, "--instance", instance, "--namespace", PLACE.name)
+    shown = tool.run(*command, "--file", path("late.yaml"), "--timeout", "5", code=1)
+    assert "  Waiting   Gauge.tool.example.com tool/late" in shown
+    assert "ConfigMap tool/early" in cluster.leftovers([instance])
+    tool.run(*command, "--down")
+    assert cluster.leftovers([instance]) == []

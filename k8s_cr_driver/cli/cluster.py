@@ -48,7 +48,7 @@ def with_remedy(error: InvalidRequest | ConnectionFailed) -> str:
     return f"{error} {remedy}" if remedy else str(error)
 
 
-def _never(url: str) -> bool:
+def never(url: str) -> bool:
     del url
     return False
 
@@ -135,7 +135,7 @@ class Cluster:
         self,
         kubeconfig: Kubeconfig,
         connect: Callable[[Endpoint], Connection] = Connection,
-        consent: Callable[[str], bool] = _never,
+        consent: Callable[[str], bool] = never,
     ) -> None:
         """`consent`: whether this host may connect to a URL that an object of the cluster names, and send credentials of it."""
         try:

@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, str] = {
     "purge": "Remove INSTANCE from the cluster.",
     "receive": "Receive the kubeconfigs of workload clusters, which the credential sender sends, in a folder.",
     "role": "Print a ServiceAccount with just the permissions that the driver needs for PACKAGE, as manifests.",
+    "run": "Instantiate PACKAGE on a cluster without Tacker, change what an earlier run made to it, or remove that.",
     "tree": "Show the objects of an instance or a package.",
     "validate": "Check PACKAGE, a folder or a CSAR, without a cluster.",
     "vim": "Print the vimConnectionInfo of a cluster, or with --package the package's request.json with it.",

@@ -110,7 +110,12 @@ def age(since: str | None) -> str:
         seconds = int((datetime.now(timezone.utc) - moment(since)).total_seconds())
     except ValueError:
         return "?"
+    return lasting(seconds)
+
+
+def lasting(seconds: float) -> str:
+    """The same of a time in seconds."""
     for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
         if seconds >= 2 * length:
-            return f"{seconds // length}{unit}"
-    return f"{max(0, seconds)}s"
+            return f"{int(seconds) // length}{unit}"
+    return f"{max(0, int(seconds))}s"

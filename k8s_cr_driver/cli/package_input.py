@@ -135,12 +135,14 @@ def load(
     given: Mapping[str, str] | None,
     files: Sequence[str] = (),
     *,
+    requested: Mapping[str, Any] | None = None,
     lenient: bool = False,
     all_hooks: bool = False,
 ) -> list[Object]:
     """
     The objects of a package with the parameters `given`; with None a sample stands for each. Raises InvalidPackage.
 
+    `requested` are parameters in their types, as a request has them; those `given` come first.
     `lenient`: what the package does not declare is left out, and a sample stands for what it needs besides. `all_hooks`: with
     the hooks of Helm that an operation leaves out.
     """
@@ -151,7 +153,8 @@ def load(
     if given is None:
         values = {name: _sample(one) for name, one in declared.items()}
     else:
-        typed = {name: _value(text, declared[name]) if name in declared else text for name, text in given.items()}
+        named = {name: _value(text, declared[name]) if name in declared else text for name, text in given.items()}
+        typed = {**(requested or {}), **named}
         missing = [one for name, one in declared.items() if lenient and one.must_be_given and name not in typed]
         values = parameters.resolve(declared, typed | {one.name: _sample(one) for one in missing})
     names = list(files) or tosca_meta.manifest_files(folder)

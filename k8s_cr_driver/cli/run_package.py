@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A package, with its request.json, as the set of objects of an operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from k8s_cr_driver.cli import package_input, package_scripts
+from k8s_cr_driver.cli.output import echo, enumerated
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.objects.fields import entries, field, mapping, text
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.package import check, hot, marks, tosca_meta, vnfd
+from k8s_cr_driver.redaction import lines
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.vnf import counts, vdus
+from k8s_cr_driver.vnf.additional_params import Options
+from k8s_cr_driver.vnf.session import Session
+
+
+def read(folder: Path, given: Mapping[str, str], chosen: Mapping[str, Any]) -> Wanted:
+    """
+    The package with the parameters `given`; `chosen` are additionalParams that come before those of its request.json.
+
+    Raises InvalidPackage and InvalidRequest. Names the scripts that Tacker would run.
+    """
+    request = package_input.request_of(folder)
+    options = Options().updated({**mapping(request, "additionalParams"), **chosen})
+    if problems := check.check(folder, options.files):
+        raise InvalidPackage(lines(problems))
+    wanted = package_input.load(folder, given, options.files, requested=options.parameters, all_hooks=options.helm_hooks)
+    if not wanted:
+        raise InvalidPackage(f"{tosca_meta.MANIFESTS}: no manifests, so there is nothing to run; name others with --file")
+    if options.adopt_existing:
+        marks.check_adoptable(wanted)
+    if scripts := [script.path for script in package_scripts.of(folder) if script.operations]:
+        echo(f"Not run, because only Tacker runs scripts: {enumerated(scripts)}", err=True)
+    return Wanted(folder, wanted, options, request, _product(folder))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a package is to be on a cluster; `product` has its name and version."""
+
+    folder: Path
+    objects: list[Object]
+    options: Options
+    request: Mapping[str, Any]
+    product: tuple[str, str]
+
+    def resources(self, session: Session, *, is_change: bool) -> list[CustomResource]:
+        """The objects in their places, with the counts of the level."""
+        resources = session.place(self.objects, {} if is_change else None)
+        flavours = vnfd.flavours(self.folder)
+        flavour = text(self.request, "flavourId") or next(iter(flavours), "")
+        if flavour not in flavours:
+            raise InvalidRequest(f"request.json, flavourId: the VNFD has no flavour {flavour}; it has {', '.join(flavours)}")
+        servers = hot.servers(self.folder, flavour)
+        nodes = {vdu: node for vdu, node in vnfd.vdu_nodes(flavours[flavour]).items() if vdu not in servers}
+        partial = tosca_meta.leaves_out(self.folder, self.options.files) if self.options.files else False
+        assigned = vdus.assign(resources, nodes, partial=partial)
+        level = text(self.request, "instantiationLevelId") or None
+        assigned = counts.at_level(assigned, _Levels(flavours[flavour]), flavour, level)
+        counts.check(assigned, {})
+        counted_objects = {obj.key: obj for obj in vdus.whole_objects(assigned)}
+        return [counted_objects.get(obj.key, obj) for obj in resources]
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """The policies of a flavour, as Tacker's class of a VNFD returns them."""
+
+    template: Mapping[str, Any]
+
+    def get_policy_values_by_type(self, flavour: str, kind: str) -> list[Mapping[str, Any]]:
+        del flavour
+        policies = (policy for entry in entries(self.template, "policies") for policy in entry.values())
+        return [policy for policy in policies if field(policy, "type") == kind]
+
+    def get_default_instantiation_level(self, flavour: str) -> Any:
+        found = self.get_policy_values_by_type(flavour, "tosca.policies.nfv.InstantiationLevels")
+        return field(found[0], "properties", "default_level") if found else None
+
+
+def _product(folder: Path) -> tuple[str, str]:
+    """Name and version of the product that the VNFD describes, without spaces."""
+    for content in vnfd.definitions(folder).values():
+        for node in mapping(content, "topology_template", "node_templates").values():
+            if found := text(node, "properties", "product_name"):
+                version = str(field(node, "properties", "software_version") or "unknown")
+                return "-".join(found.split()), "-".join(version.split()) or "unknown"
+    return "unknown", "unknown"
