@@ -23,6 +23,7 @@ from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.ownership.manifest_digest import digest_of, is_of_manifest, plain_digest
 from k8s_cr_driver.ownership.write_errors import with_remedy
+from k8s_cr_driver.resources import suggested
 from k8s_cr_driver.resources.base import PODS, CustomResource
 from k8s_cr_driver.resources.health import Health, State
 
@@ -165,6 +166,11 @@ class Desired(Node):
             waits = ", ".join(sorted(map(str, self.needs | self.after))[:3]) or "the server to list its kind"
             return Report(self.key, State.WAITING.value, "Blocked", f"not applied yet, waits for {waits}")
         return reported(self.key, self.health, self.since, sent, SentValues([self.live] if self.live else []))
+
+    def ready_line(self) -> str:
+        """The annotation that ends the wait, for somebody who knows that the object is ready; "" if no short one does."""
+        is_judged = self.live is not None and self.error is None and self.phase is Phase.SENT
+        return suggested.line(self.obj, self.live) if self.live is not None and is_judged else ""
 
 
 @dataclass

@@ -40,6 +40,10 @@ def _with_webhook(client: Client, report: Report) -> Report:
     return replace(report, message=f"{report.message}; {why}") if why else report
 
 
+def _with_line(report: Report, line: str) -> Report:
+    return replace(report, message=f"{report.message}; if it is ready as it is, annotate it with {line}")
+
+
 class Timeouts:
     """First for objects that are replaced, then for the set, then for `rest`, which is deleted."""
 
@@ -55,7 +59,8 @@ class Timeouts:
         nodes = self.open_nodes()
         total = max(len(self._applier.nodes), len(nodes))
         unread = self._informers.unread({node.key.group_kind for node in nodes})
-        return NotReady(f"{len(nodes)} of {total} objects {headline}:", [*unread, *self._reports(map(Seen.of, nodes))])
+        found = self._with_lines(self._reports(map(Seen.of, nodes)))
+        return NotReady(f"{len(nodes)} of {total} objects {headline}:", [*unread, *found])
 
     def stood_still(self, what: str, found: Sequence[Report]) -> NotReady:
         """With the reports that the search has `found`."""
@@ -63,7 +68,7 @@ class Timeouts:
         total = max(len(self._applier.nodes), len(nodes))
         verb = "deleted" if any(isinstance(node, ToDelete) for node in nodes) else "ready"
         unread = self._informers.unread({node.key.group_kind for node in nodes})
-        return NotReady(f"{len(nodes)} of {total} objects not {verb}, {what}:", [*unread, *found])
+        return NotReady(f"{len(nodes)} of {total} objects not {verb}, {what}:", [*unread, *self._with_lines(found)])
 
     def warn_of_optional(self) -> None:
         """Logs and notes each optional object that is not ready at the end, worst first; it sends no request."""
@@ -97,6 +102,14 @@ class Timeouts:
         elif self._rest.nodes:
             error = self.not_deleted(seconds)
         return NotReady(error.headline, dict.fromkeys([*error.reports, *unlisted]))
+
+    def _with_lines(self, found: Sequence[Report]) -> Sequence[Report]:
+        """With the annotation that would have ended the wait for an object, unless it has a value that was sent."""
+        nodes = [node for node in self.open_nodes() if isinstance(node, Desired)]
+        lines = {node.key: (line, SentValues([node.live or {}])) for node in nodes if (line := node.ready_line())}
+        values = self._values() if lines else SentValues([])
+        fit = {key: line for key, (line, own) in lines.items() if own.removed_from(values.removed_from(line)) == line}
+        return [_with_line(one, fit[one.key]) if one.key in fit else one for one in found]
 
     def _reports(self, seen: Iterable[Seen]) -> Sequence[Report]:
         return self.look(seen, all_events=False).reports

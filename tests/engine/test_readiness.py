@@ -341,6 +341,33 @@ def test_the_error_at_the_deadline_has_the_line_that_the_status_meets(api: FakeA
     blue.reconcile([crd, ruled])
 
 
+@pytest.mark.parametrize(
+    ("said", "words", "line"),
+    [
+        ({"phase": "Stopped"}, "Stopped", "jsonpath={.status.phase}=Stopped"),
+        ({"phase": "Standby", "pods": "1/3"}, "pods is 1 of 3", "jsonpath={.status.phase}=Standby"),
+        ({"phase": "Stopped", "error": "boom"}, "boom", ""),
+        ({"phase": "Provisioning"}, "Provisioning", ""),
+    ],
+)
+def test_the_error_at_the_deadline_has_a_line_also_where_the_status_says_that_it_waits(
+    api: FakeApi, said: Object, words: str, line: str
+) -> None:
+    crd = crontab_crd(**CONDITIONS)
+    properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    properties["status"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    blue = Instance(api.url)
+    run = blue.start([crd, crontab("one")])
+    blue.wait_until_reported("one", "Waiting")
+    api.set_status("CronTab", "default", "one", said)
+    blue.wait_until_reported("one", "Waiting", words)
+    blue.end()
+    with pytest.raises(NotReady) as raised:
+        run.result(10)
+    found = re.findall("if it is ready as it is, annotate it with k8s-cr-driver/ready-when: (.+?) ", str(raised.value))
+    assert found == [line] * bool(line)
+
+
 def test_a_status_without_observed_generation_counts_after_a_while(api: FakeApi) -> None:
     crd = crontab_crd(conditions=CONDITIONS["conditions"])
     blue = Instance(api.url)
@@ -366,7 +393,10 @@ def test_a_workload_with_its_controllers(api: FakeApi) -> None:
     controllers.run_workloads(api)
     labels = {"app": "web"}
     deployment = obj(
-        "apps/v1", "Deployment", "web", "default",
+        "apps/v1",
+        "Deployment",
+        "web",
+        "default",
         spec={
             "replicas": 2,
             "selector": {"matchLabels": labels},

@@ -134,6 +134,6 @@ def _judge_silence(live: dict[str, Any], status: dict[str, Any], fields: dict[st
         return ready("StatusWritten", "a controller has written the status, which has no field for readiness")
     types = ", ".join(text(c, "type") for c in entries(status, "conditions") if c)
     seen = f"the status, with the conditions {types}," if types else "the status"
-    rule = fitting_rule(status)
+    rule = fitting_rule(status, is_silent=True)
     remedy = f"if it is, annotate it with {READY_WHEN}: {rule}" if rule else f"if it never does, {REMEDY}"
     return waiting(READINESS_UNKNOWN, f"{seen} does not say whether it is ready; {remedy}")
