@@ -6,6 +6,7 @@ Options, help texts, hooks and modules are taken from the code when the document
 
 import ast
 import importlib.metadata
+import sys
 from itertools import groupby
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from docutils.parsers.rst import Directive
 
 import k8s_cr_driver
 from k8s_cr_driver.cli import commands
+
+sys.path.insert(0, str(Path(__file__).parent))
+import pictures
 
 project = "k8s-cr-driver"
 copyright = "the authors of k8s-cr-driver, Apache-2.0"
@@ -29,14 +33,10 @@ exclude_patterns = ["tutorial/package"]
 config_generator_config_file = "../../etc/config-generator.conf"
 sample_config_basename = "_static/k8s_cr_driver"
 
-html_theme = "alabaster"
-html_theme_options = {
-    "description": "Any Kubernetes kind as a VNF resource of OpenStack Tacker",
-    # Wide enough for pictures of 120 columns.
-    "page_width": "1280px",
-    "body_max_width": "auto",
-    "code_font_size": "0.8em",
-}
+html_theme = "furo"
+html_title = f"k8s-cr-driver {release}"
+html_css_files = ["site.css"]
+html_theme_options = {"top_of_page_buttons": []}
 html_static_path = ["_static"]
 
 
@@ -53,6 +53,21 @@ class CommandHelp(Directive):
                 nodes.literal_block(text, text, language="none"),
             ]
         return found
+
+
+class Picture(Directive):
+    """A picture of boxes and arrows; see `pictures`. The argument is what a reader gets who cannot see it."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+
+    def run(self):
+        try:
+            drawn = pictures.svg("\n".join(self.content), self.arguments[0])
+        except ValueError as error:
+            raise self.error(f"picture: {error}") from None
+        return [nodes.raw("", drawn, format="html")]
 
 
 class Modules(Directive):
@@ -77,3 +92,4 @@ class Modules(Directive):
 def setup(app):
     app.add_directive("command-help", CommandHelp)
     app.add_directive("modules", Modules)
+    app.add_directive("picture", Picture)
