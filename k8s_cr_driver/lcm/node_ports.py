@@ -41,18 +41,19 @@ def node_ports(call: hook.Call) -> None:
     if withdraws and not stored.get("ports"):
         _keep(call, {})
         return
-    project = receivers.project(call.instance) or text(stored, "project")
+    # Not from the metadata, which users of Tacker's API may change.
+    project = receivers.project(call.instance) or text(call.error_data, KEY, "project")
     host, judge = _host(call, given, project)
     with hook.deadline(WITHIN):
         ports = [] if withdraws else sorted(set(_ports(call)))
         # Before the change: what a crash has left is withdrawn by the rollback.
-        kept = {"settings": _without_password(given), "ports": ports or stored.get("ports", []), "project": project}
-        _keep(call, kept)
+        kept = {"settings": _without_password(given), "ports": ports or stored.get("ports", [])}
+        _keep(call, kept, project)
         with Hosts(judge) as hosts:
             name = f"cnf-{call.instance['id']}"
             load_balancer.changed(lambda one: hosts.run(host, one), name, load_balancer.of_cnf(ports))
     LOG.info("%s %s: ports %s", call.instance["id"], call.operation, ports)
-    _keep(call, {**kept, "ports": ports} if ports else {})
+    _keep(call, {**kept, "ports": ports} if ports else {}, project)
 
 
 def _host(call: hook.Call, given: Mapping[str, Any], project: str) -> tuple[Host, Any]:
@@ -97,9 +98,9 @@ def _without_password(given: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in given.items() if key != "ssh_password"}
 
 
-def _keep(call: hook.Call, kept: Mapping[str, Any]) -> None:
+def _keep(call: hook.Call, kept: Mapping[str, Any], project: str = "") -> None:
     metadata = call.instance["metadata"] = mapping(call.instance, "metadata")
-    for owner in (metadata, call.error_data):
+    for owner, more in ((metadata, {}), (call.error_data, {"project": project})):
         owner.pop(KEY, None)
         if kept:
-            owner[KEY] = dict(kept)
+            owner[KEY] = {**kept, **more}

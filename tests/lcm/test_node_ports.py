@@ -37,6 +37,7 @@ class Conductor:
         self.vim = {"interfaceInfo": {"endpoint": api.url, "ssl_ca_cert": api.ca_cert}, "accessInfo": {}}
         self.options_file = options_file
         self.instance: dict[str, Any] = {}
+        self.record: dict[str, Any] = {"inventory": {"namespaces": ["default"]}, "project": PROJECT}
 
     def define(self, **options: str) -> None:
         """The operator defines the load balancer `blue`."""
@@ -47,16 +48,17 @@ class Conductor:
         with self.options_file.open("a") as file:
             file.write("\n".join(["[k8s_cr_load_balancer:blue]", *lines, ""]))
 
-    def run(self, operation: str, given: Any = None, failing: bool = False) -> str:
+    def run(self, operation: str, given: Any = None, failing: bool = False, of_failed: dict[str, Any] | None = None) -> str:
         section = {} if given is None else {"lcm-kubernetes-external-lb": {"external_lb_param": given}}
-        record = {"inventory": {"namespaces": ["default"]}, "project": PROJECT}
         instance = {
             "id": BLUE,
             "vimConnectionInfo": {"vim1": self.vim},
-            "instantiatedVnfInfo": {"metadata": {"k8s_cr": record}},
+            "instantiatedVnfInfo": {"metadata": {"k8s_cr": self.record}},
             "metadata": self.instance,
         }
-        call = hook.Call(operation, Path("/package/Scripts/node_ports.py"), {"additionalParams": section}, instance, {})
+        request, script = {"additionalParams": section}, Path("/package/Scripts/node_ports.py")
+        call = hook.Call(operation, script, request, instance, of_failed or {})
+        self.error_data = call.error_data
         if failing:
             with pytest.raises(Exception) as error:
                 node_ports(call)
@@ -112,6 +114,15 @@ def test_tcp_node_ports_of_the_instance_are_exposed_and_withdrawn(
     assert conductor.instance == {}
 
 
+def test_the_project_is_not_what_a_user_has_written_into_the_metadata(conductor: Conductor, tls_api: FakeApi) -> None:
+    """Of an instance without a record, as another driver makes it, no project is known."""
+    conductor.define()
+    tls_api.put(service("web", ("TCP", 30080)))
+    conductor.record = {}
+    conductor.instance = {"node_ports": {"project": PROJECT, "settings": NAMED}}
+    assert "the operator has blue for other projects" in conductor.run("heal_end", failing=True)
+
+
 def test_a_second_run_reloads_nothing(conductor: Conductor, tls_api: FakeApi, balancer: Machine) -> None:
     conductor.define()
     tls_api.put(service("web", ("TCP", 30080)))
@@ -146,6 +157,18 @@ def test_a_request_may_log_in_by_itself_and_its_password_is_not_kept(
 def test_what_is_wrong_with_a_request(conductor: Conductor, given: Any, options: dict[str, str], said: str) -> None:
     conductor.define(**options)
     assert said in conductor.run("instantiate_end", given, failing=True)
+
+
+def test_the_rollback_of_an_instantiate_withdraws_though_nothing_is_recorded(
+    conductor: Conductor, tls_api: FakeApi, balancer: Machine
+) -> None:
+    """Tacker stores what the script of the failed operation has kept, and no instance."""
+    conductor.define()
+    tls_api.put(service("web", ("TCP", 30080)))
+    conductor.run("instantiate_end", NAMED)
+    conductor.instance, conductor.record = {}, {}
+    conductor.run("instantiate_rollback_end", of_failed=conductor.error_data)
+    assert ports(balancer) == []
 
 
 def test_what_was_never_exposed_is_not_withdrawn(conductor: Conductor, balancer: Machine) -> None:
