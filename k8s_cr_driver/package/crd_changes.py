@@ -38,13 +38,14 @@ _WIDER = {"integer": {"integer", "number"}}
 
 
 class Narrowing(NamedTuple):
-    """What the new schema of a version has less than the old one. `path` is empty for the version itself."""
+    """What the new schema of a version has less than the old one, or changes in objects that are as they were.
+
+    `path` is empty for the version itself.
+    """
 
     version: str
     path: Path
     what: str
-    is_part: bool
-    """A field, a type or a version that is missing, and not a constraint on values."""
 
     def __str__(self) -> str:
         return f"{shown(self.path)} ({self.version}) {self.what}" if self.path else f"version {self.version} {self.what}"
@@ -86,16 +87,18 @@ def _narrowed(old: Object, new: Object) -> Iterator[Narrowing]:
     for version, entry in served_versions(old).items():
         before, after = served_schema(old, version), served_schema(new, version)
         if after is None or before is None:
-            yield Narrowing(version, (), "is not served any more", is_part=True)
+            yield Narrowing(version, (), "is not served any more")
             continue
-        kept = mapping(served_versions(new)[version], "subresources")
-        for name in sorted(mapping(entry, "subresources").keys() - kept.keys()):
-            yield Narrowing(version, ("subresources", name), "is missing", is_part=True)
-        yield from (Narrowing(version, *one) for one in _less(before, after, ()))
+        former, kept = mapping(entry, "subresources").keys(), mapping(served_versions(new)[version], "subresources").keys()
+        for name in sorted(former - kept):
+            yield Narrowing(version, ("subresources", name), "is missing")
+        if "status" in kept - former:
+            yield Narrowing(version, ("subresources", "status"), "is new, so that a write of an object leaves its status out")
+        yield from (Narrowing(version, path, what) for path, what, _ in _less(before, after, ()))
         if (stored := _stored_otherwise(old, new)) is not None:
             for path, what, is_part in _less(before, stored, ()):
                 if is_part:
-                    yield Narrowing(version, path, f"{what} of the stored version", is_part=False)
+                    yield Narrowing(version, path, f"{what} of the stored version")
 
 
 def _stored_otherwise(old: Object, new: Object) -> Node | None:
@@ -107,7 +110,10 @@ def _stored_otherwise(old: Object, new: Object) -> Node | None:
 
 
 def _less(old: Node, new: Node, path: Path) -> Iterator[tuple[Path, str, bool]]:
-    """(path, what, is_part) of each part of a schema that is less than it was."""
+    """(path, what, is_part) of each part of a schema that is less than it was.
+
+    `is_part` for a field or a type that is missing, and not a constraint on values.
+    """
     before, after = _types(old), _types(new)
     if after and not (before and all(after & _WIDER.get(name, {name}) for name in before)):
         yield path, f"must be {' or '.join(sorted(after))}, and was {' or '.join(sorted(before)) or 'of any type'}", True
@@ -152,6 +158,8 @@ def _constraints(old: Node, new: Node) -> Iterator[str]:
     allowed, former = sequence(new, "enum"), sequence(old, "enum")
     if allowed and (not former or any(one not in allowed for one in former)):
         yield "allows fewer values"
+    if new.get("default") != old.get("default"):
+        yield "has another default"
     if set(texts(new, "required")) - set(texts(old, "required")):
         yield "has more required fields"
     rules = [one.get("rule") for one in entries(old, _RULES)]

@@ -108,7 +108,6 @@ def judged(context: WriteContext, live: Object, merged: Object) -> Verdict:
         return Verdict()
     lost = _lost(context, live, merged, sorted({one.version for one in less}))
     is_used = bool(users(live) - {context.instance}) or bool(claimed_by_others(context.inventory, live))
-    parts = [one for one in less if one.is_part]
     if lost and (is_used or not context.delete_guests):
         remedy = "" if is_used else ", or give a change of package additionalParams delete-guests: true to permit it"
         whose = "others" if is_used else "users"
@@ -116,8 +115,8 @@ def judged(context: WriteContext, live: Object, merged: Object) -> Verdict:
             f"the change takes from objects of {whose}: {_objects(lost)}. {_KEEP}, or delete these objects first{remedy}.",
             takes_from_objects=True,
         )
-    if is_used and parts:
-        return Verdict(f"other VNF instances use it, and the change would take from it: {_parts(parts)}. {_KEEP}.")
+    if is_used:
+        return Verdict(f"other VNF instances use it, and the change does not only add to it: {_parts(less)}. {_KEEP}.")
     return Verdict(warning=f"its schema becomes narrower: {_parts(less)}{_permitted(lost)}")
 
 

@@ -40,6 +40,13 @@ def crd(*names: str, **types: str) -> Object:
     return made
 
 
+def limited(**keywords: Any) -> Object:
+    """With keywords that the objects of these tests meet."""
+    made = crd("extra")
+    made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["extra"] |= keywords
+    return made
+
+
 def with_version(made: Object, name: str) -> Object:
     found = copy.deepcopy(made)
     found["spec"]["versions"].append({**copy.deepcopy(found["spec"]["versions"][0]), "name": name, "storage": False})
@@ -96,9 +103,15 @@ def looks(cluster: FakeApi) -> list[Request]:
     [
         (with_version(crd(), "v2"), "CronTab.stable.example.com default/greens would lose spec.extra"),
         (with_version(crd(extra="integer"), "v2"), "default/greens could not be written any more because of spec.extra"),
-        (crd("extra"), "other VNF instances use it, and the change would take from it: version v2 is not served any more"),
+        (crd("extra"), "other VNF instances use it, and the change does not only add to it: version v2 is not served any more"),
+        (with_version(limited(maxLength=9), "v2"), "does not only add to it: spec.extra (v1) has another maxLength"),
+        (with_version(limited(default="x"), "v2"), "does not only add to it: spec.extra (v1) has another default"),
+        (
+            with_version(limited(**{"x-kubernetes-validations": [{"rule": "false"}]}), "v2"),
+            "does not only add to it: spec.extra (v1) has other x-kubernetes-validations",
+        ),
     ],
-    ids=["field", "type", "version"],
+    ids=["field", "type", "version", "limit", "default", "rule"],
 )
 def test_what_takes_from_another_instance_is_refused_before_anything_is_written(
     cluster: FakeApi, blue: Instance, tmp_path: Path, new: Object, words: str

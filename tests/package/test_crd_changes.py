@@ -74,6 +74,9 @@ def tab(version: str = "v1", **spec: Any) -> Object:
         (fields(a={**TEXT, "nullable": True}), fields(a=TEXT), ["spec.a (v1) may not be null"]),
         (fields(a=TEXT), fields(a={**TEXT, "maxLength": 3}), ["spec.a (v1) has another maxLength"]),
         (fields(a={"minimum": 1}), fields(a={"minimum": 2}), ["spec.a (v1) has another minimum"]),
+        (fields(a=TEXT), fields(a=TEXT, b={**TEXT, "default": "x"}), []),
+        (fields(a=TEXT), fields(a={**TEXT, "default": "x"}), ["spec.a (v1) has another default"]),
+        (fields(a={**TEXT, "default": "x"}), fields(a=TEXT), ["spec.a (v1) has another default"]),
         (fields(a=TEXT), fields(a={**TEXT, "pattern": "^a"}), ["spec.a (v1) has another pattern"]),
         (fields(a={"enum": ["x", "y"]}), fields(a={"enum": ["x"]}), ["spec.a (v1) allows fewer values"]),
         (fields(a=TEXT), {**fields(a=TEXT), "required": ["a"]}, ["spec (v1) has more required fields"]),
@@ -95,6 +98,13 @@ def test_a_version_that_is_not_served_and_a_subresource_that_is_missing_are_less
     unserved = copy.deepcopy(old)
     unserved["spec"]["versions"][0]["served"] = False
     assert list(map(str, narrowed(old, unserved))) == ["version v1 is not served any more"]
+
+
+def test_a_status_that_becomes_a_subresource_is_another_write() -> None:
+    old, new = of(OPEN), of(OPEN)
+    old["spec"]["versions"][0]["subresources"], new["spec"]["versions"][0]["subresources"] = {}, {"status": {}}
+    [found] = narrowed(old, new)
+    assert str(found).startswith("subresources.status (v1) is new")
 
 
 @pytest.mark.parametrize(
