@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The Namespaces and CRDs that an instance leaves: it withdraws them from its inventory before they are deleted or released.
+The Namespaces and CRDs that an instance leaves: it withdraws them from its inventory, and looks into them, before they go.
 
-A write costs as much as the inventory is long, so one is on its way at a time, and takes along all that are to go by then.
+A write costs as much as the inventory is long, and a look some ten lists. So one is on its way at a time, for all that are to
+go by then, and begins when no deletion is unanswered, with which others may come.
 """
 
 from __future__ import annotations
@@ -10,44 +11,61 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine.nodes import ToDelete
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError
-from k8s_cr_driver.ownership.delete import withdraw
+from k8s_cr_driver.objects.keys import Object, ObjectKey
+from k8s_cr_driver.ownership.delete import why_it_stays, withdraw
+from k8s_cr_driver.ownership.guests import Guests
+
+LOG = logs.logger(__name__)
 
 
 class Departures:
-    """`withdrawn` is called with each object that the inventory no longer names, `failed` with each that it does."""
+    """`looked` is called with each object, and with why it stays or "", `failed` with each that could not be looked into."""
 
     def __init__(
-        self, run: Run, withdrawn: Callable[[ToDelete], None], failed: Callable[[ToDelete, DriverError], None]
+        self, run: Run, looked: Callable[[ToDelete, str], None], failed: Callable[[ToDelete, DriverError], None]
     ) -> None:
-        self._loop, self._context, self._withdrawn, self._failed = run.loop, run.context, withdrawn, failed
+        self._loop, self._context, self._looked, self._failed = run.loop, run.context, looked, failed
+        self.guests = Guests(run.context)
         self._waiting: list[ToDelete] = []
-        self._is_writing = False
+        self._unanswered = 0
 
     def add(self, node: ToDelete) -> None:
         self._waiting.append(node)
-        if not self._is_writing:
-            self._write()
+        self._loop.post(self._begin)  # after all that are to go now
 
-    def _write(self) -> None:
-        nodes, self._waiting, self._is_writing = self._waiting, [], True
+    def send(self, request: Callable[[], object], then: Callable[..., None], failed: Callable[[DriverError], None]) -> None:
+        """Sends a deletion."""
+        self._unanswered += 1
+        self._loop.send(request, functools.partial(self._answered, then), functools.partial(self._answered, failed))
+
+    def _answered(self, then: Callable[..., None], response: object) -> None:
+        self._unanswered -= 1
+        then(response)
+        self._loop.post(self._begin)  # after what the watches have reported
+
+    def _begin(self) -> None:
+        if self._unanswered or not self._waiting or self._loop.refusals:
+            return
+        nodes, self._waiting = self._waiting, []
         lives = [node.live for node in nodes if node.live is not None]
 
-        def ended() -> None:
-            self._is_writing = False
-            if self._waiting and not self._loop.refusals:
-                self._write()
-
-        def written(_: None) -> None:
-            ended()
+        def ended(found: dict[ObjectKey, str]) -> None:
             for node in nodes:
-                self._withdrawn(node)
+                taken = self.guests.taken_with(node.key)
+                if taken and not found[node.key]:
+                    LOG.warning("%s is deleted %s", node.key, taken)
+                self._looked(node, found[node.key])
 
         def failed(error: DriverError) -> None:
-            ended()
             for node in nodes:
                 self._failed(node, error)
 
-        self._loop.send(functools.partial(withdraw, self._context, lives), written, failed)
+        self.send(functools.partial(self._look, lives), ended, failed)
+
+    def _look(self, lives: list[Object]) -> dict[ObjectKey, str]:
+        withdraw(self._context, lives)
+        return why_it_stays(lives, self._context.instance, self.guests)

@@ -36,7 +36,7 @@ from k8s_cr_driver.objects.keys import (
     split,
 )
 from k8s_cr_driver.ownership.context import is_selected
-from k8s_cr_driver.ownership.delete import ANNOTATED, EXISTED, Removal, remove
+from k8s_cr_driver.ownership.delete import ANNOTATED, EXISTED, IN_USE, Removal, remove
 from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import SHARED, is_kept, is_managed
 from k8s_cr_driver.ownership.orphans import leaving_kinds
@@ -79,7 +79,6 @@ class Pruner:
         self._departures = Departures(run, self._send, self._failed)
         self._kept: set[ObjectKey] = set()
         self._may_collect = True
-        self._guests: Guests
         self._owners: frozenset[str] = frozenset()
         self._last_gone = float("-inf")
 
@@ -100,7 +99,7 @@ class Pruner:
         `released`: what a run before this one has released, and that stays in its Namespace and CRD.
         """
         self._kept.update(released)
-        self._guests = Guests(self._context, leaving=lives if with_orphans else ())
+        self._departures.guests = Guests(self._context, leaving=lives if with_orphans else ())
         deleted = list(filter(self.deletes, lives))
         stay = frozenset(map(key_of, lives)).difference(map(key_of, deleted))
         self._owners = frozenset({*owners, *map(uid_of, desired), *map(uid_of, deleted)})
@@ -284,21 +283,23 @@ class Pruner:
         if node.is_collected:
             self._sent(node, node.live, Removal(lingers=True))
             return
-        if node.key.group_kind in SHARED and self.deletes(node.live) and not self._is_used(node.live):
+        is_shared = node.key.group_kind in SHARED and self.deletes(node.live)
+        if is_shared and not self._is_used(node.live):
             self._departures.add(node)
         else:
-            self._send(node)
+            self._send(node, IN_USE if is_shared else "")
 
-    def _send(self, node: ToDelete) -> None:
+    def _send(self, node: ToDelete, why: str) -> None:
+        """`why` it stays, though the instance could delete it."""
         live = node.live
         assert live is not None, "it was there when it was its turn"
         if self._loop.refusals:
             return
-        is_used, grace_period = self._is_used(live), self._grace_period
-        removal = functools.partial(remove, self._context, node.obj, node.resource, live, grace_period)
-        request = functools.partial(removal, is_used=is_used, guests=self._guests, owners=self._owners)
-        sent = functools.partial(self._sent, node, live)
-        self._loop.send(request, sent, functools.partial(self._failed, node))
+        if self._is_used(live):  # what it holds is kept since it was looked into
+            why = IN_USE
+        removal = functools.partial(remove, self._context, node.obj, node.resource, live, self._grace_period)
+        request = functools.partial(removal, why=why, owners=self._owners)
+        self._departures.send(request, functools.partial(self._sent, node, live), functools.partial(self._failed, node))
 
     def _is_unwatched(self, key: ObjectKey, live: Object) -> bool:
         return not (is_selected(self._context.instance, live) and self._is_reported(key))
@@ -352,7 +353,8 @@ class Pruner:
         if passes(error) or (isinstance(error, ApiError) and error.status == 409) or self._may_be_admitted_later(node, error):
             node.phase, node.error = Phase.BACKOFF, error
             self._loop.after(node.backoff(), functools.partial(self._retry, node))
-            if node.is_gone or node.is_unwatched:
+            has_changed = isinstance(error, ApiError) and error.status == 409
+            if node.is_gone or node.is_unwatched or has_changed:
                 self._read(node)
         else:
             node.phase = Phase.SENT

@@ -90,8 +90,9 @@ class Rest:
         takers = self._release_from_owners(deleted, [*desired, *earlier, *self._shared(members)], members)
         if self._context.delete_guests:
             guests = Guests(self._context, leaving=() if self._applier.nodes else members)
+            shared = [live for _, live in self._shared(members)]
             with self._attempts.abandonable("objects of others"):
-                self._attempts.request(lambda: announce(self._context, [live for _, live in self._shared(members)], guests))
+                self._attempts.request(lambda: announce(shared, self._context.instance, guests))
         self._is_pruning = True
         self._pruner.start(
             members,

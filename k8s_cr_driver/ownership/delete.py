@@ -18,10 +18,21 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by, is_refused
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, is_of_every_namespace, key_of, kind_of
+from k8s_cr_driver.objects.keys import (
+    CRD,
+    NAMESPACE,
+    GroupKind,
+    Object,
+    ObjectKey,
+    annotations_of,
+    is_of_every_namespace,
+    key_of,
+    kind_of,
+)
 from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.guests import Guests
-from k8s_cr_driver.ownership.labels import KEEP, SHARED, has_applied, is_created, is_kept, is_released, users
+from k8s_cr_driver.ownership.inventory_content import INVENTORY_MANAGER
+from k8s_cr_driver.ownership.labels import KEEP, KEEPS, SHARED, has_applied, is_created, is_kept, is_released, users
 from k8s_cr_driver.ownership.labels import manager as manager_of
 from k8s_cr_driver.ownership.released import release_account, release_adopted, release_kept, release_shared
 from k8s_cr_driver.ownership.write_errors import is_denied
@@ -63,25 +74,23 @@ def remove(
     live: Object,
     grace_period: int | None,
     *,
-    is_used: bool = False,
-    guests: Guests | None = None,
+    why: str = "",
     owners: Collection[str] = (),
 ) -> Removal | None:
     """Requests the deletion or release; the watch of its kind reports when it is done.
 
-    A Namespace or CRD that nothing of the instance uses must be withdrawn before, see `withdraw`.
-    Returns None if the object no longer exists. `is_used`: a Namespace or CRD without
-    which objects that the instance keeps would be deleted, so it is released. `guests` are those of the run, `owners` the
-    uids of the objects that it deletes. ApiError 409: it has changed, call again.
+    A Namespace or CRD that nothing of the instance uses must be withdrawn before, see `withdraw`. `why` it stays, if it does.
+    Returns None if the object no longer exists. `owners`: the uids of the objects that the run deletes. ApiError 409: it has
+    changed, call again.
     """
     removal = functools.partial(
-        _remove, context, obj, resource, grace_period, was_kept=is_kept(live), is_used=is_used, guests=guests, owners=owners
+        _remove, context, obj, resource, grace_period, was_kept=is_kept(live), why=why, owners=owners
     )
     try:
         try:
             return removal(live)
         except ApiError as error:
-            if error.status != 409:
+            if error.status != 409 or obj.key.group_kind in SHARED:  # whatever has changed of these may keep them
                 raise
         return removal(_judged_again(context, resource, live))
     except ApiError as error:
@@ -112,21 +121,20 @@ def _remove(
     live: Object,
     *,
     was_kept: bool,
-    is_used: bool,
-    guests: Guests | None,
+    why: str,
     owners: Collection[str],
 ) -> Removal:
     context.inventory.fence.before_delete()
     is_shared = obj.key.group_kind in SHARED
-    if is_shared or is_kept(live) or context.inventory.content.is_adopted(live):
-        live = context.client.read_again(resource, live)  # it may have been annotated meanwhile
     if context.inventory.content.is_adopted(live):
         if is_shared and users(live) - {context.instance}:  # they may rely on what it has applied
             release_shared(context.client, context.instance, resource, live, is_last=False)
         else:
+            _mark_namespace(context, live)
             release_adopted(context.client, context.instance, resource, live, owners)
         return Removal(EXISTED)
     if is_kept(live):
+        _mark_namespace(context, live)
         release_kept(context.client, context.instance, resource, live, owners)
         return Removal(ANNOTATED)
     if is_of_every_namespace(obj.key):  # Pods of others use it, too
@@ -135,16 +143,28 @@ def _remove(
     if is_shared and was_kept:
         raise Contended(f"{obj.key} is not to be kept any more: it is withdrawn first")
     if is_shared:
-        return _release_shared(context, obj, resource, live, guests or Guests(context), is_used=is_used)
+        return _release_shared(context, resource, live, why)
     return _deleted(context, resource, live, grace_period)
 
 
-def announce(context: WriteContext, shared: Iterable[Object], guests: Guests) -> None:
+def _mark_namespace(context: WriteContext, live: Object) -> None:
+    """Notes in the Namespace of an object that is about to be released that it stays, too: whoever deletes that finds it."""
+    resource, mark = context.resources.find(NAMESPACE), f"{KEEPS}/{context.instance}"
+    name = key_of(live).namespace
+    namespace = context.client.find(resource, ObjectKey(*NAMESPACE, "", name)) if name else None
+    if resource is None or namespace is None or not (users(namespace) or is_created(namespace)):
+        return  # no instance deletes it
+    if mark not in annotations_of(namespace):
+        metadata = {"uid": namespace["metadata"]["uid"], "annotations": {mark: "true"}}
+        context.client.patch_metadata(resource, namespace, INVENTORY_MANAGER, **metadata)
+
+
+def announce(shared: Iterable[Object], instance: str, guests: Guests) -> None:
     """Logs what of others the deletion of Namespaces and CRDs of this instance takes along, before anything is deleted."""
-    for live in shared:
-        goes = is_created(live) and not users(live) - {context.instance} and not guests.reason(live)
-        if goes and (taken := guests.taken_with(key_of(live))):
-            LOG.warning("%s is to be deleted %s", key_of(live), taken)
+    going = [live for live in shared if is_created(live) and not users(live) - {instance}]
+    for key, why in guests.reasons(going).items():
+        if not why and (taken := guests.taken_with(key)):
+            LOG.warning("%s is to be deleted %s", key, taken)
 
 
 def used_by_others(others: Collection[str]) -> str:
@@ -152,35 +172,28 @@ def used_by_others(others: Collection[str]) -> str:
     return f"used by VNF instance {', '.join(sorted(others))}"
 
 
-def _release_shared(
-    context: WriteContext, obj: CustomResource, resource: Resource, live: Object, guests: Guests, *, is_used: bool
-) -> Removal:
+def why_it_stays(shared: Iterable[Object], instance: str, guests: Guests) -> dict[ObjectKey, str]:
+    """Of Namespaces and CRDs, which are withdrawn, and that nothing of the instance uses; "" for one that is to be deleted."""
+    lives = list(shared)
+    found = {key_of(live): "" if is_created(live) else EXISTED for live in lives}
+    looked = [live for live in lives if not found[key_of(live)] and not users(live) - {instance}]
+    return found | (guests.reasons(looked) if looked else {})
+
+
+def _release_shared(context: WriteContext, resource: Resource, live: Object, why: str) -> Removal:
     if others := users(live) - {context.instance}:
         release_shared(context.client, context.instance, resource, live, is_last=False)
         return Removal(used_by_others(others))
-    stays = _why_it_stays(context, guests, live, is_used=is_used)
-    context.inventory.fence.before_delete()  # its lists may have taken minutes
-    if stays:
+    if why:
         is_ours = is_created(live) or (is_released(live) and has_applied(live, context.instance))  # else it is a user's
         release_shared(context.client, context.instance, resource, live, is_last=is_ours)
-        return Removal(stays)
-    if taken := guests.taken_with(obj.key):
-        LOG.warning("%s is deleted %s", obj.key, taken)
+        return Removal(why)
     return _deleted(context, resource, live)
 
 
 def _deleted(context: WriteContext, resource: Resource, live: Object, grace_period: int | None = None) -> Removal:
     response = context.client.delete(resource, live, propagation=_propagation(live), grace_period=grace_period)
     return Removal(lingers=field(response, "metadata", "deletionTimestamp") is not None)
-
-
-def _why_it_stays(context: WriteContext, guests: Guests, live: Object, *, is_used: bool) -> str:
-    """Of a Namespace or CRD that no other instance brings; "" if it goes."""
-    if is_used:
-        return IN_USE
-    if not is_created(live):
-        return EXISTED
-    return guests.reason(live)
 
 
 def _propagation(live: Object) -> str:

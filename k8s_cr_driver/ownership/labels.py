@@ -37,6 +37,8 @@ KEEP = "k8s-cr-driver/keep"
 """Annotation `k8s-cr-driver/keep: "true"`: terminate and prune release the object and do not delete it."""
 KEPT_BY = "kept-by-k8s-cr-driver"
 """The field manager of the fields of a released object that is kept, or shared; their values stay."""
+KEEPS = "keeps.k8s-cr-driver"
+"""Prefix of the annotations of a Namespace in which instances have released objects that stay, one for each instance."""
 RELEASED_BY = "k8s-cr-driver/released-by"
 """Annotation of an object that an instance has released and that must not be deleted: its Namespace stays, too.
 Instances may use a shared object with it as one of theirs, but they do not delete it."""

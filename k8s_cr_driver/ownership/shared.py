@@ -7,11 +7,14 @@ So no instance changes the schema, the conversion webhook or the labels that oth
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by, is_refused
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, bare, key_of, kind_of
 from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.inventory_content import InventoryContent
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, has_applied, is_created, is_released, manager, used_by, users
 from k8s_cr_driver.ownership.released import has_been_kept
 
@@ -23,15 +26,20 @@ def is_co_user(live: Object, instance: str) -> bool:
 
 
 def claimed_by_others(inventory: Inventory, live: Object) -> str:
-    """
-    Why other instances may use a shared object, by their inventories, with or without their label; "" if none does.
+    """Why other instances may use a shared object, by their inventories, with or without their label; "" if none does."""
+    return claim_of(inventory.others(), live)
 
-    Inventories name kinds: what others have of the kind of a refused CRD is of the CRD that has its names.
+
+def claim_of(others: Iterable[InventoryContent | None], live: Object) -> str:
+    """
+    The same by these inventories.
+
+    They name kinds: what others have of the kind of a refused CRD is of the CRD that has its names.
     """
     if is_refused(live):
         return ""
     key, kind = key_of(live), defined_by(live)
-    for other in inventory.others():
+    for other in others:
         if other is None:
             return "another instance, whose inventory makes no sense, may use it"
         if (key.name in other.namespaces) if key.group_kind == NAMESPACE else (kind in other.kinds):

@@ -223,10 +223,7 @@ def test_the_guests_and_the_objects_for_which_a_namespace_stays_are_named(api: F
     assert found == {
         "a": ("released", "it holds objects of others: Pod a/guest"),
         "b": ("released", "it holds objects of this instance"),
-        "c": (
-            "deleted",
-            "with objects of others: ConfigMap c/theirs-0, ConfigMap c/theirs-1, ConfigMap c/theirs-2 and 1 more",
-        ),
+        "c": ("deleted", ""),
     }
 
 

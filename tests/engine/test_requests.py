@@ -6,9 +6,10 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.kube import backoff, watch
+from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership import fence
-from tests.fake_api import FakeApi
-from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, status
+from tests.fake_api import FakeApi, controllers
+from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, deployment, obj, status
 
 PACKAGE = [
     crontab_crd(),
@@ -74,9 +75,50 @@ def test_the_connections_of_a_run_are_bounded(api: FakeApi) -> None:
     assert api.connections_opened - opened <= KINDS + 1 + 8 + 1
 
 
-def test_a_termination_costs_one_request_an_object_and_two_a_kind(api: FakeApi) -> None:
-    Instance(api.url).reconcile(PACKAGE)
+def placed(manifest: Object, namespace: str) -> Object:
+    return {**manifest, "metadata": {**manifest["metadata"], "namespace": namespace}}
+
+
+SMALL = [obj("v1", "Namespace", "blue"), crontab_crd(), crontab("tab", "blue"), placed(deployment(), "blue")]
+
+
+def crd_of(number: int, group: str = "example.com") -> Object:
+    crd, names = crontab_crd(), {"plural": f"kind{number}s", "singular": f"kind{number}", "kind": f"Kind{number}"}
+    crd["metadata"]["name"] = f"kind{number}s.{group}"
+    crd["spec"] |= {"group": group, "names": names}
+    return crd
+
+
+MANY = [
+    *(obj("v1", "Namespace", f"space-{number}") for number in range(30)),
+    *map(crd_of, range(30)),
+    *(obj("example.com/v1", f"Kind{number % 30}", f"one-{number}", f"space-{number % 30}") for number in range(90)),
+    *(config_map(f"map-{number}", f"space-{number}") for number in range(30)),
+]
+
+
+def test_requests_of_a_small_instance(api: FakeApi) -> None:
+    """Of a Namespace, a CRD, a custom resource, a Deployment and a ConfigMap."""
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+    blue.reconcile([*SMALL, config_map("map", "blue")])
     api.requests.clear()
-    Instance(api.url).terminate()
-    searched = len([kind for kind in api.cluster.kinds() if kind.namespaced])  # for guests of the Namespace
-    assert len(api.requests) <= len(PACKAGE) + KINDS + 1 + 10 + 4 + STRAYS + searched + 14, str(api.requests)
+    blue.reconcile(SMALL)
+    of_change = len(api.requests)
+    api.requests.clear()
+    blue.terminate()
+    of_terminate = len(api.requests)
+
+    assert (of_change, of_terminate) <= (20, 35), str(api.requests)
+
+
+@pytest.mark.parametrize("others", [0, 500])
+def test_a_terminate_does_not_grow_with_the_kinds_of_the_cluster(api: FakeApi, others: int) -> None:
+    blue = Instance(api.url)
+    blue.reconcile(MANY)
+    for number in range(others):
+        api.put(crd_of(number, "others.example.com"))
+    api.requests.clear()
+    blue.terminate()
+
+    assert len(api.requests) <= 400, str(api.requests)

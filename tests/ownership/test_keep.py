@@ -17,10 +17,10 @@ from k8s_cr_driver.kube.dry_run import DryRun
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership import delete, guests, write
+from k8s_cr_driver.ownership import delete, write
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, KEPT_BY, RELEASED_BY, is_managed, used_by, users
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, KEEPS, KEPT_BY, is_managed, used_by, users
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, controllers, faults
@@ -87,7 +87,7 @@ def test_a_namespace_outlives_an_object_kept_by_an_earlier_operation(api: FakeAp
     blue.reconcile([HOME, config_map("b", "home")])
     blue.terminate()
     assert api.names("ConfigMap", "home") == ["a"]
-    assert "Namespace home is released and stays: it holds objects of others: ConfigMap home/a" in caplog.text
+    assert f"Namespace home is released and stays: instances have kept objects in it: keeps.k8s-cr-driver/{BLUE}" in caplog.text
 
 
 def test_a_namespace_whose_last_user_is_another_instance_outlives_a_kept_object(api: FakeApi) -> None:
@@ -202,7 +202,7 @@ def test_a_release_touches_no_other_object_of_the_name(api: FakeApi, how: str) -
             new.append(api.put(kept(config_map("a"))))
         return False
 
-    api.fail(faults.internal(), method="GET", path="configmaps/a$", when=renew, times=10**6)
+    api.fail(faults.internal(), method="PATCH", path="configmaps/a$", when=renew, times=10**6)
     blue.terminate()
     assert api.get("ConfigMap", "default", "a")["metadata"] == new[0]["metadata"]
 
@@ -234,7 +234,7 @@ def place(holder: Object) -> tuple[str, None, str]:
 
 
 @HELD
-def test_a_kept_object_keeps_its_namespace_or_crd_no_longer_than_it_exists(
+def test_a_kept_object_keeps_its_crd_while_it_exists_and_its_namespace_until_the_mark_is_removed(
     api: FakeApi, holder: Object, precious: Object
 ) -> None:
     """Whichever instance deletes that then: a kept object is nobody's."""
@@ -244,6 +244,7 @@ def test_a_kept_object_keeps_its_namespace_or_crd_no_longer_than_it_exists(
     blue.terminate()
     assert api.find(*place(holder))
     api.delete(precious["kind"], precious["metadata"]["namespace"], "precious")
+    api.edit(*place(holder), lambda live: live["metadata"]["annotations"].pop(f"{KEEPS}/{BLUE}", None))
     green.terminate()
     assert state(api) == {}
 
@@ -441,22 +442,6 @@ def test_an_annotation_makes_no_users_namespace_one_that_was_released(api: FakeA
         Instance(api.url).reconcile([obj("v1", "Namespace", "theirs")])
 
 
-def test_a_kept_object_of_a_kind_that_is_new_keeps_its_namespace(api: FakeApi) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([HOME])
-
-    def happens(request: Request) -> bool:
-        api.put(crontab_crd(), manager="user")
-        made = crontab("theirs", "home")
-        made["metadata"]["annotations"] = {RELEASED_BY: GREEN}
-        api.put(made, manager="user")
-        return False
-
-    api.fail(faults.internal(), method="PATCH", path="k8s-cr-driver-", when=happens)
-    blue.terminate()
-    assert api.names("CronTab", "home") == ["theirs"]
-
-
 @pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
 def test_a_rollback_uses_a_shared_object_again_that_two_instances_have_kept(api: FakeApi, shared: Object) -> None:
     """The mark on it is that of the one which has left it last."""
@@ -487,15 +472,9 @@ def test_another_instance_uses_a_kept_namespace_and_changes_nothing_of_it(api: F
     assert api.get("Namespace", None, "home")["metadata"]["labels"] == before["metadata"]["labels"]
 
 
-@pytest.mark.parametrize("aggregated", [True, False])
-@pytest.mark.parametrize("forgets", [True, False])
-def test_a_namespace_stays_while_the_api_of_a_kept_object_is_down(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch, aggregated: bool, forgets: bool
-) -> None:
-    monkeypatch.setattr(guests, "PATIENCE", 0.1)
+def test_a_namespace_stays_while_the_api_of_a_kept_object_is_down(api: FakeApi) -> None:
     remote = Kind("remote.example.com", "v1", "Remote", "remotes", generation=True, custom=True)
     api.cluster.serve(remote.resource, [remote])
-    api.knobs.aggregated_discovery, api.knobs.forgets_down = aggregated, forgets
     made = kept(obj("remote.example.com/v1", "Remote", "r", "home", spec={}))
     made["metadata"]["annotations"]["k8s-cr-driver/ready-when"] = "stored"
     blue = Instance(api.url)
@@ -505,7 +484,6 @@ def test_a_namespace_stays_while_the_api_of_a_kept_object_is_down(
     blue.terminate()
     api.knobs.down.clear()
     assert api.find("Remote", "home", "r")
-    assert any("remote.example.com/v1" in message for key, _, message in blue.heard if key.name == "home")
 
 
 @pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
@@ -667,22 +645,6 @@ def test_a_shared_object_that_is_annotated_before_its_deletion_is_kept(
     monkeypatch.setattr(Inventory, "withdraw", withdraw)
     blue.terminate()
     assert users(api.get(kind, None, name)) == set()
-
-
-def test_an_object_that_is_kept_no_more_before_its_release_is_deleted(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([config_map("b"), kept(config_map("a"))])
-    original, done = Client.read_again, []
-
-    def read_again(self: Client, resource: Resource, live: Object) -> Object:
-        if live["metadata"]["name"] == "a" and not done:
-            done.append(True)
-            api.edit("ConfigMap", "default", "a", lambda now: now["metadata"]["annotations"].pop(KEEP), manager="kubectl")
-        return original(self, resource, live)
-
-    monkeypatch.setattr(Client, "read_again", read_again)
-    blue.reconcile([config_map("b")])
-    assert api.find("ConfigMap", "default", "a") is None
 
 
 @pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
