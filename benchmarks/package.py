@@ -68,7 +68,7 @@ class Instance:
             heard = {"progress": progress} if progress else {}
             operation = Operation.lasting(self.seconds, id="benchmark", instance=self.id, **heard)
             target = WriteContext(Client(connection, resources), Inventory(connection, "default", self.id))
-            reconcile(operation, target, [resource_for(obj) for obj in objects], prune=Prune(unlabeled=not objects))
+            reconcile(operation, target, [resource_for(obj) for obj in objects], prune=Prune())
             self.requests += connection.count
 
 

@@ -67,7 +67,6 @@ class Instance:
         objects: Sequence[Object],
         *,
         prune: bool = True,
-        unlabeled: bool = True,
         replacement: Replacement = NO_REPLACEMENT,
     ) -> dict[ObjectKey, Object]:
         objects = copy.deepcopy(list(objects))
@@ -85,7 +84,7 @@ class Instance:
             inventory = Inventory(connection, self.inventory_namespace, self.id, self.remembered)
             target = WriteContext(Client(connection, resources), inventory, **self.target)
             desired = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
-            how = Prune(unlabeled=unlabeled) if prune else None
+            how = Prune() if prune else None
             return reconcile(operation, target, desired, prune=how, replacement=replacement)
 
     def terminate(self) -> None:

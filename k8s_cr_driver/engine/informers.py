@@ -102,6 +102,13 @@ class Informers:
             self._awaited[kind].discard(reflector)
             self._awaited[kind].add(self._start(resource, reflector.namespace, reflector.selector, self._message))
 
+    def close(self, kind: GroupKind) -> None:
+        """Ends the watch of a kind that goes with its CRD: no object of it is left."""
+        for reflector in [one for one in self._reflectors if one.resource.group_kind == kind]:
+            reflector.stop()
+            self._reflectors.remove(reflector)
+            self._awaited[kind].discard(reflector)
+
     def _served(self, resources: Iterable[Resource]) -> None:
         """Discovery lists these kinds again, perhaps in other versions."""
         for one in resources:

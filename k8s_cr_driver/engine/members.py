@@ -16,28 +16,20 @@ from k8s_cr_driver.engine.attempts import Attempts
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.run import Run
+from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import uid_of
-from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, key_of
+from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.labels import SHARED, is_managed
+from k8s_cr_driver.ownership.members import unlisted_members, was_released
 from k8s_cr_driver.ownership.orphans import claim_orphans, disclaim_orphan, is_claimed, keepers, leaving_kinds
-from k8s_cr_driver.ownership.traces import has_objects
-from k8s_cr_driver.ownership.unlabeled import (
-    find_unlabeled,
-    may_be_unlabeled,
-    read_unlabeled,
-    reclaim,
-    unlisted_shared,
-)
+from k8s_cr_driver.ownership.unlabeled import is_hidden, read_unlabeled, reclaim
 from k8s_cr_driver.resources.base import CustomResource
 
 LOG = logs.logger(__name__)
 
 
 class Members:
-    """
-    `unlabeled`: look for objects without label, though the instance had no inventory before this run; `timeout`: the error at
-    the deadline, after so many seconds of the run.
-    """
+    """`timeout`: the error at the deadline, after so many seconds of the run."""
 
     def __init__(
         self,
@@ -46,12 +38,11 @@ class Members:
         informers: Informers,
         attempts: Attempts,
         timeout: Callable[[float], NotReady],
-        *,
-        unlabeled: bool,
     ) -> None:
         self._operation, self._loop, self._context, self._resources = run.operation, run.loop, run.context, run.resources
         self._applier, self._informers, self._attempts, self._timeout = applier, informers, attempts, timeout
-        self._unlabeled = unlabeled
+        self.released: list[tuple[Resource, Object]] = []
+        """What a run that failed has released."""
         self._waits_for_lists = True
         self._copies: set[ObjectKey] = set()
         self._keepers: list[CustomResource] = []
@@ -107,7 +98,6 @@ class Members:
         return [live for live in found if self.must_go(key_of(live), live)]
 
     def _listed_and_reclaimed(self) -> list[Object]:
-        self._open_unrecorded()
         self._wait_until_listed()
         listed = self.listed()
         reclaimed = self._reclaimed(self._reclaim)
@@ -115,16 +105,6 @@ class Members:
         self._wait_until_listed()
         reclaimed += self._reclaimed(functools.partial(self._reclaim_again, {**listed, **by_key(reclaimed)}))
         return list({**by_key(reclaimed), **self.listed()}.values())
-
-    def _open_unrecorded(self) -> None:
-        """Watches also the kinds that an inventory which was lost and created again does not name."""
-        context = self._context
-        content = context.inventory.content
-        if content.members is None:
-            for resource in [one for one in self._resources if one.group_kind not in content.kinds]:
-                with self._attempts.abandonable(resource.plural):
-                    if self._attempts.request(functools.partial(has_objects, context, resource, content.namespaces)):
-                        self._informers.open([resource.group_kind])
 
     def _wait_until_listed(self) -> None:
         self._loop.run(lambda: self._informers.all_listed() or not self._waits_for_lists, self._timeout)
@@ -143,17 +123,18 @@ class Members:
     def _reclaim(self, found: list[Object]) -> None:
         """Labels objects to delete that the watches do not select: members without label, claims of StatefulSets."""
         context, request = self._context, self._attempts.request
-        if self._unlabeled or not context.inventory.is_new:
-            for resource, namespace in may_be_unlabeled(context, self._informers.listed()):
-                for unlabeled in request(functools.partial(find_unlabeled, context, resource, namespace)):
-                    live = request(functools.partial(reclaim, context, resource, unlabeled))
-                    if live is not None and self.must_go(key_of(live), live):
-                        found.append(live)
-            known = {*self._applier.nodes, *(key for key, _ in self._informers.everything())}
-            for resource, key in unlisted_shared(context, self._informers.listed(), known):
-                live = request(functools.partial(read_unlabeled, context, resource, key))
-                if live is not None:
-                    found.append(live)
+        recorded, unlisted = context.inventory.content.members or frozenset(), self._informers.unlisted_kinds()
+        unknown = {key for key in recorded if key.group_kind in unlisted}  # what cannot be listed may hang when it is read
+        known = {*unknown, *self._applier.nodes, *(key for key, _ in self._informers.everything())}
+        for resource, live in unlisted_members(context, known, lambda one, _: request(one)):
+            if is_hidden(live, context.instance) and kind_of(live) in SHARED:
+                found.append(live)  # a release could not remove a label from the manager that restores it
+            elif is_hidden(live, context.instance):
+                labelled = request(functools.partial(reclaim, context, resource, live))
+                if labelled is not None and self.must_go(key_of(labelled), labelled):
+                    found.append(labelled)
+            elif was_released(context, live):
+                self.released.append((resource, live))
         if not self._applier.nodes:
             self._claim_orphans([*self.listed().values(), *found], found)
 

@@ -17,12 +17,13 @@ from types import MappingProxyType
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.departures import Departures
 from k8s_cr_driver.engine.garbage import Garbage, owner_names, owner_uids
+from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.nodes import Phase, ToDelete
 from k8s_cr_driver.engine.nudges import Nudges
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
 from k8s_cr_driver.objects import dependencies
-from k8s_cr_driver.objects.crds import defined_by, is_refused
+from k8s_cr_driver.objects.crds import CLEANUP, defined_by, is_refused
 from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import (
     CRD,
@@ -61,11 +62,11 @@ class Pruner:
         run: Run,
         grace_period: int | None,
         uses: Callable[[Object], bool] = lambda _: False,
-        is_reported: Callable[[ObjectKey], bool] = lambda _: True,
+        informers: Informers | None = None,
     ) -> None:
-        """`is_reported`: whether a watch has reported an object, so that one reports, too, that it no longer exists."""
+        """`informers` report what no longer exists, if they have reported it; None: others do, and call `observe`."""
         self._operation, self._loop, self._context = run.operation, run.loop, run.context
-        self._resources, self._grace_period, self._uses, self._is_reported = run.resources, grace_period, uses, is_reported
+        self._resources, self._grace_period, self._uses, self._informers = run.resources, grace_period, uses, informers
         self.nodes: dict[ObjectKey, ToDelete] = {}
         self.found: list[Object] = []
         """What there was to delete, as it was found."""
@@ -168,7 +169,7 @@ class Pruner:
 
     def _unselected(self, node: ToDelete) -> None:
         """The watch no longer selects the object: it was deleted, or somebody has removed our label. The event is the same."""
-        if node.stays or (node.phase is Phase.SENT and not node.lingers and not _is_held(node.live)):
+        if node.stays or (node.phase is Phase.SENT and not _may_be_held(node)):
             self._gone(node)
         else:
             self._read(node)
@@ -302,7 +303,8 @@ class Pruner:
         self._departures.send(request, functools.partial(self._sent, node, live), functools.partial(self._failed, node))
 
     def _is_unwatched(self, key: ObjectKey, live: Object) -> bool:
-        return not (is_selected(self._context.instance, live) and self._is_reported(key))
+        is_reported = self._informers is None or self._informers.is_reported(key)
+        return not (is_selected(self._context.instance, live) and is_reported)
 
     def _is_current(self, node: ToDelete) -> bool:
         return self.nodes.get(node.key) is node
@@ -331,6 +333,8 @@ class Pruner:
         stays, lingers = removal or Removal()
         node.phase, node.error, node.attempts, node.stays, node.lingers = Phase.SENT, None, 0, stays, lingers
         self.others_delete |= removal is None
+        if node.key.group_kind == CRD and self._informers is not None and not stays and not is_refused(asked):
+            self._informers.close(defined_by(asked))
         if stays and (is_kept(asked) or not is_of_every_namespace(node.key)):
             self._kept.add(node.key)
         if uid_of(node.live) != uid_of(asked):
@@ -379,7 +383,12 @@ class Pruner:
         self._try(node)
 
 
-def _is_held(live: Object | None) -> bool:
-    """Whether an object is not removed at once when its deletion is asked for: others have to act first."""
-    held = ("deletionTimestamp", "finalizers")
-    return any(field(live, "metadata", name) for name in held) or bool(field(live, "spec", "finalizers"))
+def _may_be_held(node: ToDelete) -> bool:
+    """
+    Whether an object may still exist whose deletion was asked for: others have to act first.
+
+    Namespaces and CRDs are always held, by the API server: somebody takes their label off only where others hold them longer.
+    """
+    if node.key.group_kind in SHARED:
+        return not {CLEANUP}.issuperset(field(node.live, "metadata", "finalizers") or ())
+    return node.lingers or any(field(node.live, "metadata", name) for name in ("deletionTimestamp", "finalizers"))

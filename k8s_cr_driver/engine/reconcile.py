@@ -43,8 +43,6 @@ class Prune:
 
     grace_period: int | None = None
     """Grace period in seconds for the Pods that it deletes, None for their own."""
-    unlabeled: bool = True
-    """Look for objects that have lost the instance's label first, with one LIST for each kind and namespace."""
     delete_guests: bool = False
     """Delete Namespaces and CRDs also if they hold objects of others."""
 
@@ -110,14 +108,12 @@ class _Reconciliation:
         self._applier = Applier(run, desired, lambda headline: self._timeouts.timeout(headline), last)
         self._informers = Informers(run, self._on_change, self._applier.kind_listed)
         self._replacer = Replacer(run, self._informers, replacement)
-        grace_period, unlabeled = (prune.grace_period, prune.unlabeled) if prune else (None, False)
         self._rest = Rest(
             run,
             self._applier,
             self._informers,
             lambda seconds: self._timeouts.not_pruned(seconds),
-            grace_period=grace_period,
-            unlabeled=unlabeled,
+            grace_period=prune.grace_period if prune else None,
         )
         self._timeouts = Timeouts(run, self._applier, self._informers, self._replacer, self._rest)
         self._activity = Activity(run, self._applier.nodes, self._timeouts)

@@ -26,7 +26,6 @@ from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import announce
 from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import SHARED
-from k8s_cr_driver.ownership.members import unlisted_members, was_released
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, oldest_owner, release_orphans
 from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, release_from_owners
 from k8s_cr_driver.resources.registry import resource_for
@@ -36,8 +35,7 @@ class Rest:
     """
     The last phase of a run that prunes. `nodes`: the objects that still exist, of those that it has `found`.
 
-    `unlabeled`: look for objects without label, though the instance had no inventory before this run; `timeout`: the error at
-    the deadline, after so many seconds of the run.
+    `timeout`: the error at the deadline, after so many seconds of the run.
     """
 
     def __init__(
@@ -48,13 +46,12 @@ class Rest:
         timeout: Callable[[float], NotReady],
         *,
         grace_period: int | None,
-        unlabeled: bool,
     ) -> None:
         self._operation, self._loop, self._context = run.operation, run.loop, run.context
         self._applier, self._informers, self._timeout = applier, informers, timeout
         self._attempts = Attempts(run, timeout)
-        self._members = Members(run, applier, informers, self._attempts, timeout, unlabeled=unlabeled)
-        self._pruner = Pruner(run, grace_period, self._is_used, informers.is_reported)
+        self._members = Members(run, applier, informers, self._attempts, timeout)
+        self._pruner = Pruner(run, grace_period, self._is_used, informers)
         self.nodes, self.found = self._pruner.nodes, self._pruner.found
         self._is_pruning = False
 
@@ -86,7 +83,7 @@ class Rest:
         deletes, keys, orphans = self._pruner.deletes, by_key(members).keys(), OwnedOrphans(self._context)
         members = [live for live in members if not deletes(live) or self._is_released(live, keys, orphans)]
         deleted, desired = list(filter(deletes, members)), self._applier.live()
-        earlier = self._released_earlier(keys) if deleted else []
+        earlier = self._members.released
         takers = self._release_from_owners(deleted, [*desired, *earlier, *self._shared(members)], members)
         if self._context.delete_guests:
             guests = Guests(self._context, leaving=() if self._applier.nodes else members)
@@ -121,19 +118,6 @@ class Rest:
             with self._attempts.abandonable(f"the owners of {key_of(live)}"):
                 takers |= self._attempts.request(functools.partial(owners.going, live))
         return takers
-
-    def _released_earlier(self, members: Collection[ObjectKey]) -> list[tuple[Resource, Object]]:
-        """What a run that failed has released, and that is none of these `members` any more."""
-        unlisted = self._informers.unlisted_kinds()  # what cannot be listed may hang when it is read
-        known = {key for key in self._context.inventory.content.members or () if key.group_kind in unlisted}
-        found = unlisted_members(self._context, known.union(self._applier.nodes, members), self._abandonable_request)
-        return [(resource, live) for resource, live in found if was_released(self._context, live)]
-
-    def _abandonable_request(self, request: Callable[[], Sequence[Object]], what: str) -> Sequence[Object]:
-        """With `abandon` none of what cannot be read."""
-        with self._attempts.abandonable(f"the owners of {what}"):
-            return self._attempts.request(request)
-        return ()
 
     def _shared(self, members: list[Object]) -> list[tuple[Resource, Object]]:
         """Namespaces and CRDs: an owner of one would take along what it holds, also objects that stay, or that are not ours."""

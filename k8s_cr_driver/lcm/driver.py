@@ -63,7 +63,7 @@ class Driver:
                 assigned = desired.assigned_vdus(resources, vnfd, req.flavourId, options)
                 assigned = counts.at_level(assigned, vnfd, req.flavourId, level)
                 counts.check(assigned, {}, CONF.k8s_cr.max_vnfcs)
-                session.reconcile(desired.merged(resources, assigned), prune=Prune(unlabeled=False), first=True)
+                session.reconcile(desired.merged(resources, assigned), prune=Prune(), first=True)
                 stored.start(req.flavourId)
                 stored.options, stored.vdus = options, session.with_explicit_counts(assigned)
                 stored.vnfd_id, stored.is_tenants = vnfd.vnfd_id, permitted.is_tenant(stored, verb.initiator)

@@ -81,8 +81,8 @@ class Guests:
         self._context, self._client, self._leaving, self._kin = context, context.client, leaving, Kin(context, going)
         self.taken: dict[ObjectKey, list[ObjectKey]] = {}
         """By Namespace or CRD, what of others goes with it, as `delete_guests` permits."""
-        self._failures: dict[str, list[float]] = {}
-        """By request that fails, when it has failed without an answer between."""
+        self._failures: tuple[str, list[float]] = ("", [])
+        """The request that has failed last, and when it has without another one between."""
 
     def reason(self, live: Object) -> str:
         """The same for one."""
@@ -227,7 +227,6 @@ class Guests:
             if not is_forbidden and not self._keeps_failing(path):
                 raise error if passes(error) else Contended(str(error)) from None
             return [], f"{_UNKNOWN}, which the driver cannot list: {error}", is_forbidden
-        self._failures.pop(path, None)
         return found, "", False
 
     def _keeps_failing(self, path: str) -> bool:
@@ -236,8 +235,9 @@ class Guests:
 
         A server in trouble fails now this request and now that one, for hours perhaps, and each succeeds at times.
         """
-        since = self._failures.setdefault(path, [])
-        since.append(time.monotonic())
+        before, times = self._failures
+        since = [*(times if before == path else ()), time.monotonic()]
+        self._failures = path, since
         return len(since) >= TRIES and since[-1] - since[0] >= PATIENCE
 
     def _staying(self, guests: Iterable[Object], taken: list[ObjectKey]) -> Iterator[Object]:

@@ -41,7 +41,8 @@ def unlisted_members(
     context: WriteContext, known: Collection[ObjectKey], send: Send = lambda request, _: request()
 ) -> Iterator[Found]:
     """Those that exist, are the instance's or released by it, and are not deleted, but for `known` ones."""
-    missing = sorted((context.inventory.content.members or frozenset()).difference(known))
+    contents = (context.inventory.content, context.inventory.remembered)
+    missing = sorted(frozenset[ObjectKey]().union(*(one.members or () for one in contents)).difference(known))
     for (kind, namespace), keys in itertools.groupby(missing, lambda key: (key.group_kind, key.namespace)):
         if resource := context.resources.find(kind):
             for request, what in _requests(context, resource, namespace, list(keys)):

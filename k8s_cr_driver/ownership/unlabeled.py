@@ -8,51 +8,17 @@ prune, so that they are deleted, waited for and reported as all members are.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-
 from k8s_cr_driver.errors import ApiError, Contended
-from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_managed, used_by
 
 
-def may_be_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> Iterator[tuple[Resource, str]]:
-    """Those of these kinds, and the namespaces, that may have such members. For shared objects see `unlisted_shared`."""
-    for resource in resources:
-        if resource.group_kind not in SHARED:
-            for namespace in context.inventory.content.places(resource.group_kind) if resource.namespaced else [""]:
-                yield resource, namespace
-
-
-def find_unlabeled(context: WriteContext, resource: Resource, namespace: str) -> list[Object]:
-    """Those of a kind in a namespace, as PartialObjectMetadata."""
-    others = f"{INSTANCE_LABEL}!={context.instance}"  # selects those without it as well
-    found = context.client.list_if_served(resource, namespace, others, METADATA_LIST)
-    return [live for live in found if is_hidden(live, context.instance) and context.inventory.owns(live)]
-
-
 def is_hidden(live: Object, instance: str) -> bool:
     """Whether the instance has applied the object, and no other one whose label it has."""
     label = labels(live).get(INSTANCE_LABEL)
     return is_managed(live, instance) and label != instance and label not in appliers(live)
-
-
-def unlisted_shared(
-    context: WriteContext, resources: Iterable[Resource], known: Collection[ObjectKey]
-) -> Iterator[tuple[Resource, ObjectKey]]:
-    """
-    Namespaces and CRDs of the inventory that are not `known`: a list by label has not found them.
-
-    Their label is not restored: a release could not remove it again from the field manager that restores it.
-    """
-    contents = (context.inventory.content, context.inventory.remembered)
-    missing = {key for content in contents for key in content.members or () if key.group_kind in SHARED}.difference(known)
-    by_kind = {resource.group_kind: resource for resource in resources}
-    for key in sorted(missing):
-        if resource := by_kind.get(key.group_kind):
-            yield resource, key
 
 
 def read_unlabeled(context: WriteContext, resource: Resource, key: ObjectKey) -> Object | None:

@@ -18,6 +18,7 @@ from k8s_cr_driver.objects.backends import role_of
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import entries, field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, kind_of
+from k8s_cr_driver.ownership.guests import WORKLOADS
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 
@@ -27,7 +28,7 @@ _BINDINGS = {GroupKind(_RBAC, "RoleBinding"), GroupKind(_RBAC, "ClusterRoleBindi
 _EVERYWHERE = ""
 """In place of a namespace: the rules of a ClusterRole."""
 CONFIG_MAPS, CLAIMS, EVENTS = GroupKind("", "ConfigMap"), GroupKind("", "PersistentVolumeClaim"), GroupKind("", "Event")
-_PODS, _AUTOSCALERS = GroupKind("", "Pod"), GroupKind("autoscaling", "HorizontalPodAutoscaler")
+_AUTOSCALERS = GroupKind("autoscaling", "HorizontalPodAutoscaler")
 _ORDER = (*NEEDED, "bind", "escalate")
 
 Plural = Callable[[GroupKind], str]
@@ -64,7 +65,7 @@ def _needed(objects: Sequence[Object], inventory_namespace: str) -> Iterator[tup
         yield from _of_vnfcs(one)
     kinds = {one.key.group_kind for one in resources}
     if kinds & {NAMESPACE, CRD}:  # what others have there keeps them
-        for kind in (_PODS, CLAIMS, CONFIG_MAPS, *crds):
+        for kind in (CONFIG_MAPS, CRD, *crds, *((CLAIMS, *WORKLOADS) if NAMESPACE in kinds else ())):
             yield _EVERYWHERE, kind, ("list",)
     if any(kind not in crds and not is_builtin(kind) for kind in kinds):
         yield _EVERYWHERE, CRD, ("get", "list")

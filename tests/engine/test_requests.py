@@ -40,7 +40,7 @@ def test_a_run_costs_one_request_an_object_and_one_or_two_a_stream(
     api.knobs.send_initial_events = initial_events
     for strays in (0, STRAYS):  # a new instance, and the same set again
         api.requests.clear()
-        Instance(api.url).reconcile(PACKAGE, unlabeled=False)
+        Instance(api.url).reconcile(PACKAGE)
         assert len(api.requests) <= len(PACKAGE) + per_stream * (KINDS + 1) + 7 + strays, str(api.requests)
         assert len(api.requests.select("PATCH")) <= len(PACKAGE) + 2
 

@@ -140,20 +140,6 @@ def test_rollback_completes_for_a_package_that_cannot_be_loaded(cluster: FakeApi
     assert not cluster.requests.writes
 
 
-def test_rollback_of_change_finds_kinds_that_only_the_failed_change_has_written(cluster: FakeApi, tmp_path: Path) -> None:
-    """Tacker's record is that of the instantiate."""
-    blue = Instance(cluster, tmp_path / "old", [deployment(1)])
-    blue.instantiate()
-    newer = make_vnfd(tmp_path / "new", [deployment(1), config_map("a"), NEVER_READY, crontab("tab")])
-    with pytest.raises(sol_ex.SolException, match="not ready"):
-        blue.change(newer, **{"wait-timeout": 2})
-    lose_inventory(cluster)
-    blue.roll_back_change()
-    assert not {"a", "tab"} & set(left(cluster))
-    blue.terminate()
-    assert left(cluster) == []
-
-
 def without_namespace(made: Object) -> Object:
     return {**made, "metadata": {name: value for name, value in made["metadata"].items() if name != "namespace"}}
 

@@ -20,7 +20,7 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership import delete, write
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, KEEPS, KEPT_BY, is_managed, used_by, users
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, KEEPS, KEPT_BY, RELEASED_BY, is_managed, used_by, users
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, controllers, faults

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.engine.not_ready import NotReady
-from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.errors import DriverError, NotOurs, Stopped
+from k8s_cr_driver.errors import NotOurs
 from k8s_cr_driver.objects.keys import Object, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed, used_by
 from tests.fake_api import FakeApi, controllers, faults
@@ -62,7 +61,7 @@ def test_unlabeled_objects_of_others_stay(api: FakeApi) -> None:
     assert INSTANCE_LABEL not in (api.get("ConfigMap", "default", "adopted")["metadata"].get("labels") or {})
 
 
-LOOK = {"method": "GET", "path": "configmaps$", "when": lambda request: not request.watch}
+LOOK = {"method": "GET", "path": "configmaps/a$"}
 MARK = {"method": "PATCH", "path": "configmaps/a$"}
 
 
@@ -208,32 +207,6 @@ def test_a_member_with_the_label_of_another_instance_is_deleted(api: FakeApi, ve
     replaced(api, "ConfigMap", "default", "a", **{INSTANCE_LABEL: GREEN})
     blue.reconcile([config_map("b")] if verb == "change" else [])
     assert "a" not in api.names("ConfigMap", "default")
-
-
-@pytest.mark.parametrize(("end", "error"), [("stop", Stopped), ("deadline", NotReady)])
-def test_no_more_lists_are_sent_when_the_operation_ends(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch, end: str, error: type[DriverError]
-) -> None:
-    names = [f"n{number}" for number in range(5)]
-    blue = Instance(api.url)
-    blue.reconcile([*(obj("v1", "Namespace", name) for name in names), *(config_map("a", name) for name in names)])
-    api.requests.clear()
-
-    def is_search(request: Request) -> bool:
-        return f"{INSTANCE_LABEL}!=" in request.query.get("labelSelector", "")
-
-    def ends(request: Request) -> bool:
-        if is_search(request) and end == "stop":
-            blue.stop.set()
-        elif is_search(request):
-            monkeypatch.setattr(Operation, "remaining", lambda _: 0.0)
-        return False
-
-    api.fail(faults.unavailable(), when=ends)
-    with pytest.raises(error):
-        blue.terminate()
-    assert len(api.requests.select("GET", when=is_search)) == 1
-    assert api.names("ConfigMap", "n0") == ["a"]
 
 
 def test_an_object_that_loses_its_label_before_its_deletion_is_waited_for(api: FakeApi) -> None:

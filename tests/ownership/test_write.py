@@ -56,7 +56,7 @@ def test_a_users_object_is_not_changed_in_place_of_a_deleted_one(
         replaced(api, "ConfigMap", "default", "a")
     done = before_apply(api, taken(api, users))
     with pytest.raises((NotOurs, Conflict)):
-        blue.reconcile([config_map("a", mine="3")], unlabeled=is_known)
+        blue.reconcile([config_map("a", mine="3")])
     api.clear_faults()
     blue.terminate()
     assert done

@@ -404,7 +404,7 @@ def test_a_refused_instantiate_leaves_to_the_rollback_what_it_had_before_its_inv
     api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
     shorten(monkeypatch)
     with session(api) as blue, pytest.raises(NotOurs):
-        blue.reconcile(blue.place(package), prune=Prune(unlabeled=False), first=True)
+        blue.reconcile(blue.place(package), prune=Prune(), first=True)
     roll_back(api, package)
     assert state(api) == {}
 
@@ -556,7 +556,7 @@ def remembered_anew(api: FakeApi, blue: Instance, package: list[Object], **optio
     """Its inventory is deleted; then its instantiate, of which there is no record yet, is retried and succeeds."""
     api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
     with session(api, **options) as retry:
-        retry.reconcile(retry.place(package), prune=Prune(unlabeled=False), first=True)
+        retry.reconcile(retry.place(package), prune=Prune(), first=True)
         blue.remembered = retry.inventory.content
 
 

@@ -43,7 +43,7 @@ class Verb:
 
 def instantiate(objects: list[Object]) -> Verb:
     def do(session: Session) -> None:
-        session.reconcile(session.place(copy(objects)), prune=Prune(unlabeled=False), first=True)
+        session.reconcile(session.place(copy(objects)), prune=Prune(), first=True)
 
     return Verb("instantiate", objects, do, objects, is_first=True)
 

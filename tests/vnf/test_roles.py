@@ -65,6 +65,8 @@ def test_it_has_what_functional_tests_need(package: str, file: str) -> None:
         ([stateful_set("db")], {("default", "", "persistentvolumeclaims", "delete")}),
         ([obj("v1", "Namespace", "new"), config_map("a", "new")], {("", "", "configmaps", "create")}),
         ([obj("v1", "Namespace", "n")], {("", "", "pods", "list"), ("", "", "namespaces", "patch")}),
+        ([obj("v1", "Namespace", "n")], {("", "batch", "cronjobs", "list"), ("", "apps", "daemonsets", "list")}),
+        ([obj("v1", "Namespace", "n")], {("", "apiextensions.k8s.io", "customresourcedefinitions", "list")}),
         ([obj("networking.k8s.io/v1", "NetworkPolicy", "n")], {("blue", "networking.k8s.io", "networkpolicies", "get")}),
         ([obj("v1", "Endpoints", "e")], {("blue", "", "endpoints", "get")}),
     ],
