@@ -132,7 +132,7 @@ class _Where:
                 if before:
                     session.change(resources, checked=True)
                 else:
-                    session.reconcile(resources, prune=Prune(unlabeled=False), first=True)
+                    session.reconcile(resources, prune=Prune(), first=True)
             left = session.left
         for report in left:
             echo(f"Not ready, and optional: {report}", err=True)

@@ -136,7 +136,8 @@ def _written(
         raise LeftToOthers(f"{obj.key} is left to others")
     context.inventory.fence.before_write()  # the server may have taken a minute to answer
     is_others_crd = obj.key.group_kind == CRD and annotations_of(live).get(RELEASED_BY) != context.instance
-    takes_back = may_take_back(live, context.instance) and (context.adopts_crds or not is_others_crd)
+    may_be_ours = obj.key.group_kind in SHARED or content.was_member(obj.key)  # else it was released for good
+    takes_back = may_be_ours and may_take_back(live, context.instance) and (context.adopts_crds or not is_others_crd)
     if takes_back:
         live = _taken_back(context, resource, live)
     else:
