@@ -138,13 +138,14 @@ def load(
     requested: Mapping[str, Any] | None = None,
     lenient: bool = False,
     all_hooks: bool = False,
+    warn: Callable[[str], None] = lambda text: None,
 ) -> list[Object]:
     """
     The objects of a package with the parameters `given`; with None a sample stands for each. Raises InvalidPackage.
 
     `requested` are parameters in their types, as a request has them; those `given` come first.
     `lenient`: what the package does not declare is left out, and a sample stands for what it needs besides. `all_hooks`: with
-    the hooks of Helm that an operation leaves out.
+    the hooks of Helm that an operation leaves out. `warn`: see `manifests.load`.
     """
     contents = vnfd.definitions(folder)
     declared, rules_file = parameters.declared(contents), health_rules.file(contents)
@@ -157,9 +158,9 @@ def load(
         typed = {**(requested or {}), **named}
         missing = [one for name, one in declared.items() if lenient and one.must_be_given and name not in typed]
         values = parameters.resolve(declared, typed | {one.name: _sample(one) for one in missing})
-    names = list(files) or tosca_meta.manifest_files(folder)
+    names = list(files) or tosca_meta.manifest_files(folder) or health_rules.unnamed(folder, [], rules_file)
     fill = substitution.filler(declared, values)
-    objects = manifests.load(folder, names, fill=fill, rules_file=rules_file) if names else []
+    objects = manifests.load(folder, names, fill=fill, rules_file=rules_file, warn=warn) if names else []
     return objects if all_hooks else helm_hooks.applied(objects)
 
 

@@ -14,7 +14,7 @@ from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.fields import entries, field, mapping, text
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import check, hot, marks, tosca_meta, vnfd
-from k8s_cr_driver.redaction import lines
+from k8s_cr_driver.redaction import lines, redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import counts, vdus
 from k8s_cr_driver.vnf.additional_params import Options
@@ -31,7 +31,9 @@ def read(folder: Path, given: Mapping[str, str], chosen: Mapping[str, Any]) -> W
     options = Options().updated({**mapping(request, "additionalParams"), **chosen})
     if problems := check.check(folder, options.files):
         raise InvalidPackage(lines(problems))
-    wanted = package_input.load(folder, given, options.files, requested=options.parameters, all_hooks=options.helm_hooks)
+    wanted = package_input.load(
+        folder, given, options.files, requested=options.parameters, all_hooks=options.helm_hooks, warn=_warn
+    )
     if not wanted:
         raise InvalidPackage(f"{tosca_meta.MANIFESTS}: no manifests, so there is nothing to run; name others with --file")
     if options.adopt_existing:
@@ -39,6 +41,10 @@ def read(folder: Path, given: Mapping[str, str], chosen: Mapping[str, Any]) -> W
     if scripts := [script.path for script in package_scripts.of(folder) if script.operations]:
         echo(f"Not run, because only Tacker runs scripts: {enumerated(scripts)}", err=True)
     return Wanted(folder, wanted, options, request, _product(folder))
+
+
+def _warn(text: str) -> None:
+    echo(f"warning: {redact(text)}", err=True)
 
 
 @dataclass(frozen=True)

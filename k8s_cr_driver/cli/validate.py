@@ -137,7 +137,7 @@ def inspect(
     """The package's objects; its scripts, and errors of the set as a whole, are added to `findings`."""
     findings.scripts += package_scripts.of(folder)
     try:
-        objects = package_input.load(folder, given, files, all_hooks=True)
+        objects = package_input.load(folder, given, files, all_hooks=True, warn=findings.warnings.append)
         findings.warnings += helm_hooks.warnings(objects, are_applied=all_hooks)
         objects = objects if all_hooks else helm_hooks.applied(objects)
         unknown = package_input.place(objects, namespace)

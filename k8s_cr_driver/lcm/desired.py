@@ -29,6 +29,8 @@ from k8s_cr_driver.vnf.vdus import VduObjects
 
 CONF = config.CONF
 LOG = logs.logger(__name__)
+_MOST_WARNINGS = 20
+"""Of a package, which anybody may have written, in the log of an operation."""
 
 
 def load(
@@ -56,6 +58,7 @@ def load(
     values = parameters.resolve(declared, options.parameters)
     for name, value in (stand_ins or {}).items():
         declared[name] = replace(declared[name], default=value)
+    warnings: list[str] = []
     objects = manifests.load(
         Path(vnfd.csar_dir),
         options.files,
@@ -64,8 +67,10 @@ def load(
         limits=Limits(CONF.k8s_cr.max_objects, CONF.k8s_cr.max_kinds, CONF.k8s_cr.max_replicas),
         in_place=in_place,
         rules_file=health_rules.file(vnfd.definitions),
+        warn=warnings.append,
     )
-    for text in helm_hooks.warnings(objects, are_applied=options.helm_hooks) if stand_ins is None else ():
+    warnings += helm_hooks.warnings(objects, are_applied=options.helm_hooks)
+    for text in warnings[:_MOST_WARNINGS] if stand_ins is None else ():
         LOG.warning("VNF instance %s: %s", stored.id, redact(text))
     if not options.helm_hooks:
         objects = helm_hooks.applied(objects)

@@ -43,15 +43,19 @@ class Path:
         if inner[:1] not in (".", "["):
             inner, before = f".{inner}", before - 1
         self._steps: list[Step] = []
+        steps: list[str | int] = []
         place = 0
         while place < len(inner):
             match = _STEP.match(inner, place)
             if match is None:
                 raise ExpressionError(f"column {before + place}: {inner[place : place + 20]!r} is no field of a JSONPath")
             self._steps.append(_step(match))
+            steps.append(_name(match) if match["field"] or match["quoted"] else 0)
             place = match.end()
         if not self._steps:
             raise ExpressionError(f"column {start + 1}: a field is expected")
+        self.steps = tuple(steps)
+        """The names of fields, and 0 for any entry of a list or mapping."""
 
     def find(self, live: Any) -> list[Any]:
         """The values at the path, at most MOST_FOUND."""
@@ -69,8 +73,12 @@ def _step(match: re.Match[str]) -> Step:
         return lambda value: value[index:][:1] if isinstance(value, list) and -len(value) <= index < len(value) else []
     if match["path"]:
         return _filter(_names(match["path"]), match["operator"] == "==", _unquoted(match["value"]))
-    name = _plain(match["field"]) if match["field"] else match["quoted"][1:-1]
+    name = _name(match)
     return lambda value: [value[name]] if isinstance(value, dict) and name in value else []
+
+
+def _name(match: re.Match[str]) -> str:
+    return _plain(match["field"]) if match["field"] else match["quoted"][1:-1]
 
 
 def _members(value: Any) -> list[Any]:

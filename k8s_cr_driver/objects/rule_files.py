@@ -34,6 +34,11 @@ def is_rules(document: Any) -> bool:
     return isinstance(document, dict) and LIST in document and "kind" not in document
 
 
+def unknown_keys(document: Mapping[str, Any]) -> list[str]:
+    """The keys beside LIST, which nobody reads."""
+    return [str(name)[:40] for name in document if name != LIST]
+
+
 def read(document: Any) -> dict[GroupKind, KindRules]:
     """The rules of a document, by kind. ExpressionError names the entry, the field and the column."""
     if isinstance(document, dict) and LIST not in document:

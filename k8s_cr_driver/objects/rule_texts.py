@@ -40,6 +40,8 @@ class Rule(NamedTuple):
 
     text: str
     ask: Callable[[Mapping[str, Any]], Outcome]
+    path: tuple[str | int, ...] = ()
+    """The steps of a JSONPath, see `jsonpath.Path.steps`."""
 
 
 @functools.lru_cache(maxsize=512)
@@ -52,7 +54,7 @@ def rule(written: str) -> Rule:
         if form == "condition" and found:
             return Rule(written, _condition(rest))
         if form == "jsonpath" and found:
-            return Rule(written, _jsonpath(rest))
+            return _jsonpath(written, rest)
         raise ExpressionError(f"write {FORMS}")
     except ExpressionError as error:
         raise ExpressionError(f"{written[:120]!r}: {error}") from None
@@ -127,7 +129,7 @@ def _condition(wanted: str) -> Callable[[Mapping[str, Any]], Outcome]:
     return ask
 
 
-def _jsonpath(written: str) -> Callable[[Mapping[str, Any]], Outcome]:
+def _jsonpath(whole: str, written: str) -> Rule:
     braces, before = written.rfind("}"), len("jsonpath=")
     written_path, found, wanted = (written[: braces + 1], *written[braces + 1 :].partition("=")[1:])
     if braces < 0:
@@ -152,4 +154,4 @@ def _jsonpath(written: str) -> Callable[[Mapping[str, Any]], Outcome]:
             return Outcome(values[0] is not None, field, "it is there")
         return Outcome(seen == wanted, field, "it is an object or a list" if seen is None else f"it is {seen}")
 
-    return ask
+    return Rule(whole, ask, path.steps)

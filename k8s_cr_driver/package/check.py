@@ -108,7 +108,7 @@ def _manifest_problems(folder: Path, files: Sequence[str]) -> Iterator[str]:
     values = {name: sample(declaration) for name, declaration in declared.items()}
     objects: list[Object] = []
     fill = substitution.filler(declared, values)
-    for name in files:
+    for name in files or health_rules.unnamed(folder, [], rules_file):
         try:
             objects += manifests.load(folder, [name], fill=fill, rules_file=rules_file)
         except InvalidPackage as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from k8s_cr_driver.objects import rule_files
 from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.fields import field, mapping
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
+from k8s_cr_driver.package import rule_checks
 from k8s_cr_driver.package.vnfd import DEFINITIONS
 
 FILE = "Files/kubernetes/health.yaml"
@@ -47,38 +48,82 @@ def file(definitions: Mapping[str, Mapping[str, Any]]) -> str:
     return found.pop() if found else FILE
 
 
-def check(document: Any, source: str) -> None:
-    """Raises InvalidPackage for a document of the VNFD's file of rules that is none of rules."""
-    if not rule_files.is_rules(document):
-        raise InvalidPackage(f"{source}: the VNFD names the file as {ARTIFACT}, so it must have {rule_files.LIST}, and no kind")
-
-
 def unnamed(root: Path, files: Sequence[str], name: str = FILE) -> list[str]:
     """The file of rules, if a request leaves it out: it holds for whatever manifests the request names."""
     if name != FILE:
         return [] if name in files else [name]
+    content = _content(root, files)
+    return [FILE] if content.lstrip().startswith((_MARK, b"#", b"---")) and not _has_kind(content) else []
+
+
+def _why_unread(root: Path, files: Sequence[str], name: str = FILE) -> str:
+    """Why FILE is not read although a package has it, as a sentence; "" if it is read, or has manifests."""
+    if name != FILE or FILE in files or unnamed(root, files) or not (root / FILE).is_file():
+        return ""
+    if (root / FILE).stat().st_size > _LARGEST:
+        return f"{FILE}: is not read, because it is larger than {_LARGEST // 1024} KiB"
+    content = _content(root, files)
+    if not content.strip() or _has_kind(content):
+        return ""
+    first = content.split(b":")[0].strip().decode(errors="replace")[:40]
+    return f"{FILE}: is not read, because it begins with {first!r}, and rules are a list under {rule_files.LIST}"
+
+
+def _content(root: Path, files: Sequence[str]) -> bytes:
+    """Of FILE; nothing if it is not there, too large, or among the files."""
     path = root / FILE
-    if FILE in files or not path.is_file() or path.stat().st_size > _LARGEST:
-        return []
-    content = path.read_bytes()
-    return [FILE] if content.lstrip().startswith((_MARK, b"#", b"---")) and b"\nkind:" not in content else []
+    is_read = FILE not in files and path.is_file() and path.stat().st_size <= _LARGEST
+    return path.read_bytes() if is_read else b""
 
 
-def add(rules: MutableMapping[GroupKind, rule_files.KindRules], document: Object, source: str) -> None:
-    """Adds the rules of a document; InvalidPackage names it, the entry and the column."""
-    try:
-        found = rule_files.read(document)
-    except ExpressionError as error:
-        raise InvalidPackage(f"{source}: {error}") from None
-    for kind, written in found.items():
-        if kind in rules:
-            raise InvalidPackage(f"{source}: {kind} has rules in another document, too; write them in one")
-        rules[kind] = written
+def _has_kind(content: bytes) -> bool:
+    return b"\nkind:" in content or content.startswith((b"kind:", b"{"))
 
 
-def annotate(objects: Iterable[Object], rules: Mapping[GroupKind, rule_files.KindRules]) -> None:
-    """Writes to each object the rules of its kind."""
-    for obj in objects if rules else ():
-        if written := rules.get(kind_of(obj)):
-            annotations = obj["metadata"].setdefault("annotations", {}) or {}
-            obj["metadata"]["annotations"] = {**annotations, rule_files.PACKAGE_RULES: json.dumps(written, sort_keys=True)}
+class Rules:
+    """The rules of a package, as they are found among the documents of its `files`; `name` is that of `file`.
+
+    `warn` is given a sentence for each mistake in rules that can be read.
+    """
+
+    def __init__(self, root: Path, files: Sequence[str], name: str, warn: Callable[[str], None]) -> None:
+        self.of_kinds: dict[GroupKind, tuple[rule_files.KindRules, str]] = {}
+        """The rules of each kind, and where they are written."""
+        self._name, self._warn = name, warn
+        if reason := _why_unread(root, files, name):
+            warn(reason)
+
+    def take(self, document: Object, source: str, file: str) -> bool:
+        """Whether the document is one of rules, which are added. InvalidPackage names it, the entry and the column."""
+        if not rule_files.is_rules(document):
+            if file == self._name and (file != FILE or "kind" not in document):
+                raise InvalidPackage(f"{source}: {_why_no_rules(document, file)}")
+            return False
+        try:
+            found = rule_files.read(document)
+        except ExpressionError as error:
+            raise InvalidPackage(f"{source}: {error}") from None
+        if others := rule_files.unknown_keys(document):
+            self._warn(f"{source}: {', '.join(others[:5])}: is not known beside {rule_files.LIST}")
+        for kind, written in found.items():
+            if kind in self.of_kinds:
+                raise InvalidPackage(f"{source}: {kind} has rules in another document, too; write them in one")
+            self.of_kinds[kind] = written, source
+        return True
+
+    def write_to(self, objects: Sequence[Object]) -> None:
+        """Writes to each object the rules of its kind."""
+        for text in rule_checks.warnings(self.of_kinds, objects):
+            self._warn(text)
+        for obj in objects if self.of_kinds else ():
+            if kind_of(obj) in self.of_kinds:
+                written, _ = self.of_kinds[kind_of(obj)]
+                annotations = obj["metadata"].setdefault("annotations", {}) or {}
+                obj["metadata"]["annotations"] = {**annotations, rule_files.PACKAGE_RULES: json.dumps(written, sort_keys=True)}
+
+
+def _why_no_rules(document: Object, file: str) -> str:
+    if file != FILE:
+        return f"the VNFD names the file as {ARTIFACT}, so it must have {rule_files.LIST}, and no kind"
+    there = ", ".join(str(name)[:40] for name in list(document)[:5]) or "nothing"
+    return f"has neither kind nor {rule_files.LIST}, and {there} is there; rules are a list under {rule_files.LIST}"

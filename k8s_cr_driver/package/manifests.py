@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
-from k8s_cr_driver.objects import rule_files
 from k8s_cr_driver.objects.api_groups import REVIEWS
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import similar, type_name
@@ -52,6 +51,7 @@ def load(
     limits: Limits = Limits(),  # noqa: B008 (it is frozen)
     in_place: bool = False,
     rules_file: str = health_rules.FILE,
+    warn: Callable[[str], None] = lambda text: None,
 ) -> list[Object]:
     """
     The objects of `files`, in the order in which they are written.
@@ -60,7 +60,7 @@ def load(
 
     `files` are paths below `root`, the unpacked CSAR, and https URLs, whose content `fetch` returns. `fill` is given
     each object as it was parsed and returns it with the parameters filled in (`substitution.filler`).
-    `rules_file`: see `health_rules.file`.
+    `rules_file`: see `health_rules.file`. `warn` is given a sentence for each mistake in a rule that can be read.
     Raises InvalidPackage, and InvalidRequest for a URL with credentials. Follow with `place` and `schema.check`.
     """
     if not files:
@@ -68,7 +68,7 @@ def load(
     objects: dict[ObjectKey, Object] = {}
     sources: dict[ObjectKey, str] = {}
     size, budget = 0, value_budget()
-    rules: dict[GroupKind, rule_files.KindRules] = {}
+    rules = health_rules.Rules(root, files, rules_file, warn)
     for name in [*files, *health_rules.unnamed(root, files, rules_file)]:
         content = read(root, name, fetch=fetch)
         if len(shown(name)) > _LONGEST_FILE:
@@ -77,10 +77,7 @@ def load(
         if size > SIZE_LIMIT:
             raise InvalidPackage(f"{shown(name)}: the manifests are larger than {SIZE_LIMIT // 1024**2} MiB together")
         for source, raw in written(shown(name), content, budget):
-            if name == rules_file != health_rules.FILE:
-                health_rules.check(raw, source)
-            if rule_files.is_rules(raw):
-                health_rules.add(rules, raw, source)
+            if rules.take(raw, source, name):
                 continue
             obj = _prepared(raw, source, fill, in_place=in_place)
             key = key_of(obj)
@@ -88,9 +85,9 @@ def load(
                 raise InvalidPackage(f"{key} is written twice: {sources[key]} and {source}; remove one of them")
             objects[key], sources[key] = obj, source
     found = list(objects.values())
-    if not found and not rules:
+    if not found and not rules.of_kinds:
         raise InvalidPackage(f"{', '.join(map(shown, files))}: no object is written there; add one, or name other files")
-    health_rules.annotate(found, rules)
+    rules.write_to(found)
     check_limits(found, limits)
     return found
 

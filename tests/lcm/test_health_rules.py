@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -40,6 +42,24 @@ def test_rules_of_a_package_decide_in_every_verb(blue: Instance, tmp_path: Path)
     rules.write_text(yaml.safe_dump({"healthCheckExprs": [ENTRY]}))
     blue.instantiate()
     blue.heal()
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({"healthCheckExprs": [ENTRY, ENTRY | {"kind": "Crontap"}]}, "Crontap.stable.example.com has rules, and no object"),
+        ({"healthCheckExprs": [ENTRY | {"failed": "has(status.phse)"}]}, "failed: column 12: status.phse: there is no such"),
+        ({"healthChecks": [ENTRY]}, "health.yaml: is not read, because it begins with 'healthChecks'"),
+    ],
+)
+def test_operation_warns_once_of_rules_that_are_not_meant_so(
+    blue: Instance, tmp_path: Path, caplog: pytest.LogCaptureFixture, rules: Any, words: str
+) -> None:
+    (tmp_path / "package/Files/kubernetes/health.yaml").write_text(yaml.safe_dump(rules))
+    with caplog.at_level(logging.WARNING):
+        blue.instantiate(**{"health-rules": [ENTRY]})
+    found = [one.getMessage() for one in caplog.records if "health.yaml" in one.getMessage()]
+    assert len(found) == 1 and words in found[0] and blue.inst.id in found[0]
 
 
 def test_rules_of_an_operator_decide(blue: Instance, tmp_path: Path) -> None:
