@@ -50,7 +50,7 @@ _LARGEST = 32 * 1024 * 1024
 @click.option("-n", "--namespace", default="default", help="Of KIND/NAME.", show_default=True)
 @click.option("--crd", "crds", multiple=True, type=click.Path(exists=True, path_type=Path), help="A file of CRDs.")
 @click.option("--rules", type=click.Path(exists=True, path_type=Path), help="A file or folder of rules, or a package.")
-@click.option("--explain", is_flag=True, help="Show which rules were asked, and what each said.")
+@click.option("--explain", is_flag=True, help="Show which rules were asked, what each said, and with * which decided.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form of the output.")
 def health(
     kubeconfig: Kubeconfig,
@@ -185,6 +185,7 @@ def _as_json(verdict: Verdict) -> dict[str, Any]:
         "message": redact(health.message),
         "source": verdict.source,
         "field": verdict.field,
+        "line": redact(verdict.line),
         "asked": [{**one._asdict(), "said": redact(one.said)} for one in verdict.asked],
     }
 
@@ -195,9 +196,10 @@ def _show(verdicts: Sequence[Verdict], *, explain: bool) -> None:
         decided = f"{verdict.source}: {verdict.field}" if verdict.field else verdict.source
         health = verdict.health
         state = f"{health.state.value}, in trouble" if health.trouble and health.state is State.WAITING else health.state.value
-        rows.append((state, str(verdict.key), redact(health.reason), decided, redact(health.message)))
+        line = f"; if it is ready as it is, annotate it with {verdict.line}" if verdict.line else ""
+        rows.append((state, str(verdict.key), redact(health.reason), decided, redact(health.message + line)))
     print_table(_COLUMNS, rows)
     for verdict in verdicts if explain else ():
         echo(f"{verdict.key}:")
         for asked in verdict.asked:
-            echo(f"  {asked.source}: {asked.rule}: {redact(asked.said)}")
+            echo(f"  {'*' if asked.decides else ' '} {asked.source}: {asked.rule}: {redact(asked.said)}")

@@ -3,31 +3,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from k8s_cr_driver.objects.keys import Object, ObjectKey
+from k8s_cr_driver.resources import suggested
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.builtin import RULES
 from k8s_cr_driver.resources.health.model import Health
-from k8s_cr_driver.resources.health.rules import Rules
+from k8s_cr_driver.resources.health.rules import UNCOUNTED, Rules
 
 
 class Asked(NamedTuple):
-    """A rule that was asked: where it is from, what it is for and its text, and what it said."""
+    """A rule that was asked: where it is from, what it is for and its text, what it said, and whether that is the verdict."""
 
     source: str
     rule: str
     said: str
+    decides: bool = False
 
 
 class Verdict(NamedTuple):
-    """The health of an object, what decided, and what was asked."""
+    """The health of an object, what decided, what was asked, and the annotation that would make it ready ("" if none)."""
 
     key: ObjectKey
     health: Health
     source: str
     field: str
     asked: list[Asked]
+    line: str
 
 
 def verdict(obj: CustomResource, live: Object, of_kind: Rules | None = None) -> Verdict:
@@ -37,31 +41,38 @@ def verdict(obj: CustomResource, live: Object, of_kind: Rules | None = None) -> 
     if of_kind and len(sources) == 1:
         obj.request_rules = {obj.key.group_kind: of_kind}
     health = obj.health(live)
-    asked = [one for rules in sources for one in _asked(rules, live)]
     kind = _source_of_kind(obj)
-    asked.append(Asked(kind, "the status", f"{by_kind.state.value} {by_kind.reason}: {by_kind.message}".rstrip(": ")))
-    return Verdict(obj.key, health, health.source or kind, health.field, asked)
+    asked: list[Asked] = []
+    for rules in sources:
+        asked += _asked(rules, live, obj, may_decide=not asked and bool(health.source))
+    said = f"{by_kind.state.value} {by_kind.reason}: {by_kind.message}".rstrip(": ")
+    asked.append(Asked(kind, "the status", said, decides=not health.source))
+    return Verdict(obj.key, health, health.source or kind, health.field, asked, suggested.line(obj, live))
 
 
-def _asked(rules: Rules, live: Object) -> list[Asked]:
+def _asked(rules: Rules, live: Object, obj: CustomResource, *, may_decide: bool) -> Iterator[Asked]:
     if rules.stored:
-        return [Asked(rules.source, "ready: stored", "met")]
+        yield Asked(rules.source, "ready: stored", "met", may_decide)
+        return
+    old = rules.uncounted(live, obj.old_status)
+    if old:
+        yield Asked(rules.source, "freshness", old.message, may_decide)
+        may_decide = False
     if rules.script:
         judged = rules.script(live)
         said = f"{judged.state.value}: {judged.message}".rstrip(": ") if judged else "nothing"
-        return [Asked(rules.source, "script", said)]
-    named = {"suspended": rules.suspended, "in progress": rules.in_progress, "failed": rules.failed, "ready": rules.ready}
-    found = []
-    for purpose, rule in named.items():
-        if rule is not None:
-            outcome = rule.ask(live)
-            seen = rules.seen(live, outcome)
-            if outcome.field and not seen.startswith(outcome.field):
-                seen = f"{outcome.field}: {seen}"
-            found.append(
-                Asked(rules.source, f"{purpose}: {rule.text.strip()}", f"{'met' if outcome.met else 'not met'}; {seen}")
-            )
-    return found
+        uncounted = f"{UNCOUNTED}; " if old and judged else ""
+        yield Asked(rules.source, "script", uncounted + said, may_decide and judged is not None)
+        return
+    for purpose, rule in rules.in_order():
+        outcome = rule.ask(live)
+        seen = rules.seen(live, outcome)
+        if outcome.field and not seen.startswith(outcome.field):
+            seen = f"{outcome.field}: {seen}"
+        decides = may_decide and (outcome.met or rule is rules.ready)
+        may_decide = may_decide and not decides
+        met = (UNCOUNTED if old else "met") if outcome.met else "not met"
+        yield Asked(rules.source, f"{purpose}: {rule.text.strip()}", f"{met}; {seen}", decides)
 
 
 def _source_of_kind(obj: CustomResource) -> str:

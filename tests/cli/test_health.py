@@ -70,6 +70,54 @@ def test_standard_input_and_explanation(tool: Tool) -> None:
     assert "rule for all kinds: the status: Waiting" in shown.output
 
 
+VERDICT = {"object", "state", "waits", "trouble", "reason", "message", "source", "field", "line", "asked"}
+
+
+def test_keys_of_a_verdict_are_those_of_the_page(tool: Tool, tmp_path: Path) -> None:
+    [found] = tool.json("health", write(tmp_path, tab(phase="Ready")))
+    assert found.keys() == VERDICT and found["asked"][0].keys() == {"source", "rule", "said", "decides"}
+    table = PAGE.read_text().partition("   * - Key")[2].partition("What a rule cannot do")[0]
+    keys = {key for keys in re.findall(r"   \* - (.+)", table) for key in re.findall("``(.+?)``", keys)}
+    assert keys == VERDICT
+
+
+def test_the_rule_that_decided_is_marked(tool: Tool, tmp_path: Path) -> None:
+    subject = tab(suspended_when="cel: status.phase == 'Even'", failed_when="condition=Broken", ready_when="condition=Up")
+    path = write(tmp_path, subject, tab("other", failed_when="condition=Broken"), RULES)
+    waits, by_kind = tool.json("health", path, code=1)
+    assert [one["decides"] for one in waits["asked"]] == [False, False, True, False, False]
+    assert [one["source"] for one in waits["asked"][-2:]] == ["rules of the package", "rule for all kinds"]
+    assert [one["decides"] for one in by_kind["asked"]] == [False, False, True]
+    shown = tool.run("health", path, "--explain", code=1).output
+    assert "\n  * annotation of the object: ready: condition=Up: not met; " in shown
+    assert "\n    annotation of the object: failed: condition=Broken: not met; " in shown
+    assert "*" not in tool.run("health", path, code=1).output
+
+
+@pytest.mark.parametrize("name", ["ready_when", "failed_when"])
+def test_verdict_that_does_not_count_says_so(tool: Tool, tmp_path: Path, name: str) -> None:
+    subject = tab(**{name: "jsonpath={.status.phase}=Odd"})
+    subject["metadata"]["generation"], subject["status"]["observedGeneration"] = 2, 1
+    path = write(tmp_path, subject)
+    [found] = tool.json("health", path, code=1)
+    counts = "met, but not counted: the status is older than the change"
+    assert found["message"].startswith(f"jsonpath={{.status.phase}}=Odd: {counts}: the controller has seen generation 1")
+    freshness, rule, _ = found["asked"]
+    assert freshness["rule"] == "freshness" and freshness["decides"] and not rule["decides"]
+    assert rule["said"] == f"{counts}; status.phase: it is Odd"
+    assert counts in tool.run("health", path, code=1).output
+    subject["metadata"]["annotations"]["k8s-cr-driver/ignore-generation"] = "true"
+    [found] = tool.json("health", write(tmp_path, subject), code=0 if name == "ready_when" else 1)
+    assert found["state"] == {"ready_when": "Ready", "failed_when": "Failed"}[name] and "counted" not in str(found)
+
+
+def test_line_of_a_status_that_objects_is_shown(tool: Tool, tmp_path: Path) -> None:
+    path = write(tmp_path, tab(phase="Stopped"))
+    [found] = tool.json("health", path, code=1)
+    assert found["line"] == "k8s-cr-driver/ready-when: jsonpath={.status.phase}=Stopped"
+    assert f"annotate it with {found['line']}" in " ".join(tool.run("health", path, code=1).output.split())
+
+
 def test_object_of_the_cluster(tool: Tool, api: FakeApi) -> None:
     api.put(crontab_crd(phase={"type": "string"}, **CONDITIONS))
     live = tab(ready_when="jsonpath={.status.phase}=Odd")

@@ -34,6 +34,13 @@ from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, H
 
 _SECRET = GroupKind("", "Secret")
 _LONGEST = 16 * 1024
+UNCOUNTED = "met, but not counted: the status is older than the change"
+_SAY: Mapping[str, Callable[[str], Health]] = {
+    "suspended": suspended,
+    "in progress": waiting,
+    "failed": failed,
+    "ready": ready,
+}
 _ANNOTATIONS = (READY_WHEN, FAILED_WHEN, SUSPENDED_WHEN)
 
 
@@ -55,26 +62,34 @@ class Rules:
         """The health of an object by these rules; `otherwise` judges it by those of its kind."""
         if self.stored:
             return replace(ready("Stored", "no more is asked for than that it is stored"), source=self.source)
-        if not self.ignore_generation and live.get("status") and (old := behind(live, old_status)):
-            return replace(old, source=self.source)
+        if old := self.uncounted(live, old_status):
+            return replace(old, message=self._beside_old(live, old.message), source=self.source)
         if self.script:
             judged = self.script(live)
             return replace(judged, source=self.source) if judged else otherwise()
-        for asked, say in (
-            (self.suspended, suspended),
-            (self.in_progress, waiting),
-            (self.failed, failed),
-            (self.ready, ready),
-        ):
-            if asked and (found := asked.ask(live)).met:
+        for purpose, asked in self.in_order():
+            if (found := asked.ask(live)).met:
                 said = self._said(live, found, otherwise()) if asked is self.failed else self.seen(live, found)
-                return replace(say("ByRule"), message=f"{asked.text}: {said}", source=self.source, field=found.field)
+                return replace(_SAY[purpose]("ByRule"), message=f"{asked.text}: {said}", source=self.source, field=found.field)
         if self.ready is None:
             return otherwise()
         found, by_kind = self.ready.ask(live), otherwise()
         message = f"{self.ready.text} is not met: {self._said(live, found, by_kind)}"
         unmet = waiting("RuleNotMet", message, trouble=by_kind.trouble)
         return replace(unmet, source=self.source, field=found.field)
+
+    def in_order(self) -> Iterator[tuple[str, Rule]]:
+        """The rules in the order in which they are asked, each with what it says if it is met."""
+        rules = (self.suspended, self.in_progress, self.failed, self.ready)
+        return ((purpose, one) for purpose, one in zip(_SAY, rules, strict=True) if one)
+
+    def uncounted(self, live: dict[str, Any], old_status: Any) -> Health | None:
+        """Why nothing that these rules say counts, as a health: the status is older than the spec; None if they count."""
+        return behind(live, old_status) if not self.ignore_generation and live.get("status") else None
+
+    def _beside_old(self, live: Mapping[str, Any], message: str) -> str:
+        met = next((asked.text for _, asked in self.in_order() if asked.ask(live).met), "")
+        return f"{met}: {UNCOUNTED}: {message}" if met else message
 
     def seen(self, live: Mapping[str, Any], found: Outcome) -> str:
         """What the object has there; never of a Secret, since a message reaches logs and users."""
