@@ -9,6 +9,8 @@ set does not contain are pruned when the set is ready. Every LCM verb computes a
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -22,15 +24,15 @@ from k8s_cr_driver.engine.asks import Asks
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.prune import DENIED_GRACE
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement, Replacer
 from k8s_cr_driver.engine.rest import Rest
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.engine.timeouts import Timeouts
-from k8s_cr_driver.errors import ApiError, DriverError, Refused, Superseded
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of, split
-from k8s_cr_driver.ownership.context import WriteContext, has_gone
+from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, Superseded
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, split
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.write_errors import ADMISSION
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -83,12 +85,6 @@ def release(operation: Operation, inventory: Inventory) -> None:
         LOG.info("%s: the inventory's token was not released: %s", operation.id, redact(str(error)))
 
 
-def _only_uid(live: Object) -> Object:
-    """An object as a precondition: others may have changed it since it was read."""
-    metadata = {name: value for name, value in live["metadata"].items() if name != "resourceVersion"}
-    return {**live, "metadata": metadata}
-
-
 class _Reconciliation:
     """One call of `reconcile`."""
 
@@ -102,7 +98,7 @@ class _Reconciliation:
         asks: bool,
         last: Collection[ObjectKey],
     ) -> None:
-        self._run, self._asks, self._replacement = run, asks, replacement
+        self._run, self._asks, self._replacement, self._freed_at = run, asks, replacement, -math.inf
         self._operation, self._loop, self._context, self._prune = run.operation, run.loop, run.context, prune
         self._resources = run.resources
         self._applier = Applier(run, desired, lambda headline: self._timeouts.timeout(headline), last)
@@ -193,19 +189,26 @@ class _Reconciliation:
             return inventory.claim(
                 self._operation.id, applier.kinds, applier.namespaces, create=bool(applier.nodes), members=applier.nodes
             )
-        except ApiError as error:
-            if webhooks.is_unanswered(error):
-                self._delete_webhooks()
+        except DriverError as error:
+            self._mind_refusal(error)
             raise
 
-    def _delete_webhooks(self) -> None:
-        """Those that go first: one that does not respond keeps even the inventory from being written, and with it the token."""
-        for _, lives in self._replacement.to_delete:
-            for live in filter(lambda one: kind_of(one) in ADMISSION, lives):
-                resource = self._resources.find(kind_of(live))
-                if resource is not None and not has_gone(self._context, key_of(live), resource, live["metadata"]["uid"]):
-                    self._operation.check_current()
-                    self._context.client.delete(resource, _only_uid(live), propagation="Background")
+    def _mind_refusal(self, error: DriverError) -> None:
+        """
+        Deletes the webhooks and policies of the instance that go, if they may have refused the claim.
+
+        Contended if they have denied it, as API servers notice the deletion a little later.
+        """
+        is_denied = webhooks.is_denied(error)
+        if not (is_denied or webhooks.is_unanswered(error)):
+            return
+        self._operation.check_current()
+        deletes_all = self._prune is not None and not self._applier.nodes
+        first = webhooks.first_to_go(self._context, ()) if deletes_all else self._replacement
+        if webhooks.delete_first(self._context, first):
+            self._freed_at = time.monotonic()
+        if is_denied and time.monotonic() - self._freed_at < DENIED_GRACE:
+            raise Contended(str(error)) from None
 
     def _check_current(self) -> None:
         """A rollback that has begun meanwhile may have found no inventory, so no token could stop this run."""

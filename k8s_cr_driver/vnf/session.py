@@ -241,7 +241,7 @@ class Session:
         wanted = shared_crds.guarded(context, wanted, self._operation.persist)
         last = self._operation.persist(lambda: changed_last(self._client, wanted)) if checked else set[ObjectKey]()
         keys = {obj.key for obj in wanted}
-        first = NO_REPLACEMENT if checked else self._operation.persist(lambda: first_to_go(self._context, keys, self._may_own))
+        first = NO_REPLACEMENT if checked else self._operation.persist(lambda: first_to_go(self._context, keys))
         self._reconcile(wanted, prune=Prune(), replacement=first, tries=not first.to_delete, asks=checked, last=last)
 
     def reconcile(

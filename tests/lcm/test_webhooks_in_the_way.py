@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON, graph
 from k8s_cr_driver.objects.keys import Object, key_of
+from k8s_cr_driver.ownership.labels import KEEP
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, config_map, obj
@@ -81,6 +84,98 @@ def test_the_failure_of_a_webhook_that_does_not_respond_names_its_configuration_
     assert f'failed calling webhook "{NAME}"' in error
     assert "ValidatingWebhookConfiguration.admissionregistration.k8s.io guard has this webhook" in error
     assert "see that Pods of Service default/guard are ready, or delete that configuration" in error
+
+
+INVENTORY = f"k8s-cr-driver-{BLUE}"
+POLICY = obj("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "rule", spec={"validations": []})
+DENIED = [faults.denied("no"), faults.status(422, "Invalid", "ValidatingAdmissionPolicy 'rule' denied request: no")]
+SECOND = 1.0
+
+
+def stops_the_inventory(cluster: FakeApi, kind: str, name: str, answer: faults.Answer, *, lag: float = 0.0) -> None:
+    """Writes of it get this answer as long as the object is there, and a while longer, as API servers notice it late."""
+    gone = [0.0]
+
+    def is_stopped(request: Request) -> bool:
+        if request.method != "PATCH" or request.path.rpartition("/")[2] != INVENTORY:
+            return False
+        if cluster.find(kind, None, name) is None:
+            gone[0] = gone[0] or time.monotonic()
+        return not gone[0] or time.monotonic() < gone[0] + lag
+
+    cluster.fail(answer, when=is_stopped, times=10_000)
+
+
+@pytest.mark.parametrize("lag", [0.0, SECOND])
+@pytest.mark.parametrize(
+    ("brought", "answer"),
+    [(guard("*"), faults.webhook_down(NAME)), (guard("*"), DENIED[0]), (POLICY, DENIED[1])],
+    ids=["down", "webhook", "policy"],
+)
+def test_a_terminate_deletes_what_of_the_instance_stops_even_the_inventory(
+    cluster: FakeApi, tmp_path: Path, brought: Object, answer: faults.Answer, lag: float
+) -> None:
+    one = Instance(cluster, tmp_path, [deployment(1), config_map("a"), brought])
+    one.instantiate()
+    stops_the_inventory(cluster, brought["kind"], brought["metadata"]["name"], answer, lag=lag)
+    one.terminate(**{"wait-timeout": 10})
+    assert cluster.names("Deployment") == cluster.names("ConfigMap") == cluster.names(brought["kind"]) == []
+
+
+def test_the_rollback_of_an_instantiate_deletes_it_too(cluster: FakeApi, tmp_path: Path) -> None:
+    one = Instance(cluster, tmp_path, [deployment(1), config_map("a"), guard("*"), stopped_object()])
+    answers_nothing(cluster, "b")
+    with pytest.raises(sol_ex.SolException):
+        one.instantiate(**{"wait-timeout": 2})
+    assert cluster.find(*GUARD) is not None
+    stops_the_inventory(cluster, *GUARD[::2], faults.webhook_down(NAME))
+    one.roll_back_instantiate()
+    assert cluster.names("Deployment") == cluster.names("ConfigMap") == cluster.names(GUARD[0]) == []
+
+
+def test_the_rollback_of_a_change_deletes_a_policy_that_denies_the_inventory(
+    cluster: FakeApi, blue: Instance, tmp_path: Path
+) -> None:
+    answers_nothing(cluster, "b")
+    with pytest.raises(sol_ex.SolException):
+        blue.change(make_vnfd(tmp_path / "new", [deployment(1), guard("*"), POLICY, stopped_object()]), **{"wait-timeout": 2})
+    stops_the_inventory(cluster, "ValidatingAdmissionPolicy", "rule", DENIED[1], lag=SECOND)
+    blue.roll_back_change()
+    assert cluster.find(*GUARD) is None and cluster.names("ValidatingAdmissionPolicy") == []
+    assert cluster.get("ConfigMap", "default", "a")["data"] == {"x": "1"}
+
+
+@pytest.mark.parametrize("mark", [KEEP, ""])
+def test_what_stays_or_is_of_others_is_not_deleted_for_it(cluster: FakeApi, tmp_path: Path, mark: str) -> None:
+    theirs = guard("*")
+    theirs["metadata"]["annotations"] = {KEEP: "true"} if mark else {}
+    one = Instance(cluster, tmp_path, [deployment(1), *([theirs] if mark else [])])
+    one.instantiate()
+    if not mark:
+        cluster.put(theirs)
+    stops_the_inventory(cluster, *GUARD[::2], faults.denied("no", name=NAME))
+    with pytest.raises(sol_ex.SolException) as raised:
+        one.terminate(**{"wait-timeout": 3})
+    assert cluster.find(*GUARD) is not None and cluster.names("Deployment") == ["web"]
+    assert "exempt it from the webhook or policy" in str(raised.value.detail)
+
+
+def test_a_heal_deletes_no_webhook(cluster: FakeApi, tmp_path: Path) -> None:
+    one = Instance(cluster, tmp_path, [deployment(1), guard("*")])
+    one.instantiate()
+    stops_the_inventory(cluster, *GUARD[::2], faults.denied("no", name=NAME))
+    with pytest.raises(sol_ex.SolException):
+        one.heal(**{"wait-timeout": 3})
+    assert cluster.find(*GUARD) is not None
+
+
+def test_a_terminate_that_nothing_stops_lists_no_webhooks_before_its_claim(cluster: FakeApi, tmp_path: Path) -> None:
+    one = Instance(cluster, tmp_path, [deployment(1), guard("pods")])
+    one.instantiate()
+    cluster.requests.clear()
+    one.terminate()
+    before = list(itertools.takewhile(lambda request: request.method != "PATCH", cluster.requests))
+    assert not [request.path for request in before if "webhookconfigurations" in request.path]
 
 
 def test_a_rollback_without_webhooks_costs_no_list_of_them(cluster: FakeApi, blue: Instance, tmp_path: Path) -> None:
