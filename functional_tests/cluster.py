@@ -117,6 +117,13 @@ class Cluster:
         if not until(lambda: self.get(kind, name, namespace, api_version) is None, GONE_WITHIN):
             raise TimeoutError(f"{kind} {name} is not gone {GONE_WITHIN:g} s after it was deleted")
 
+    def orphan(self, kind: str, name: str, namespace: str, api_version: str) -> None:
+        """`kubectl delete --cascade=orphan`: what it controls stays. Returns when it is deleted."""
+        path = self._kind(api_version, kind).path(namespace, name)
+        self._call("DELETE", path, {"propagationPolicy": "Orphan"})
+        if not until(lambda: self.get(kind, name, namespace, api_version) is None, GONE_WITHIN):
+            raise TimeoutError(f"{kind} {name} is not gone {GONE_WITHIN:g} s after it was deleted")
+
     @contextmanager
     def holding(self, *manifests: Object) -> Iterator[list[Object]]:
         """Objects of a user, who deletes them at the end, whatever has become of them."""

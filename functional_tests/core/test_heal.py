@@ -4,6 +4,7 @@
 import pytest
 
 from ..cluster import Cluster
+from ..conftest import MakeVnf, Onboard
 from ..objects import Place, annotated, config_map, deployment, quota
 from ..packages import Package
 from ..vnf import Vnf
@@ -21,6 +22,10 @@ PACKAGE = Package(
     },
     vdus={"Web": "web", "Books": "books"},
 )
+
+
+SET = {**deployment("store", 2), "kind": "StatefulSet"}
+ORPHANS = Package({"all.yaml": [deployment("web", 2), SET]}, vdus={"Web": "web", "Store": "store"})
 
 
 @pytest.fixture
@@ -86,6 +91,25 @@ def test_a_custom_resource_is_applied_again_or_made_again(healed: Vnf, cluster: 
     healed.heal(books, recreate=True)
     assert uid(cluster) != before
     assert names(healed, "Books") == {books}
+
+
+def test_pods_of_orphaned_workloads_are_replaced(make_vnf: MakeVnf, onboard: Onboard, cluster: Cluster):
+    vnf = make_vnf(onboard(ORPHANS))
+    vnf.instantiate("all.yaml")
+    before = uids(cluster)
+    for kind, name in (("Deployment", "web"), ("StatefulSet", "store")):
+        cluster.orphan(kind, name, PLACE.name, "apps/v1")
+    assert uids(cluster) == before
+    vnf.heal()
+    after = uids(cluster)
+    assert len(before) == len(after) == 4 and not before & after
+    assert {*names(vnf, "Web"), *names(vnf, "Store")} >= {"store-0", "store-1"}
+
+
+def uids(cluster: Cluster) -> set[str]:
+    """Of the Pods that are to stay."""
+    metadata = [pod["metadata"] for pod in cluster.all("Pod", PLACE.name)]
+    return {one["uid"] for one in metadata if "deletionTimestamp" not in one}
 
 
 def test_a_heal_that_failed_is_retried(healed: Vnf, cluster: Cluster):

@@ -201,6 +201,15 @@ class CustomResource:
         selector = field(live, *path)
         return Children(PODS, "v1", self.key.namespace, selector if isinstance(selector, str) else "", by_selector=True)
 
+    def has_controlled(self, orphan: Object) -> bool:
+        """
+        Whether an object that the selector of `children` finds, and that has no controller, is what this object has left.
+
+        `kubectl delete --cascade=orphan` leaves such ones, and the same object takes them over once it is created again.
+        """
+        del orphan
+        return False
+
     def explained_by(self, live: Object) -> Sequence[ObjectKey]:
         """Objects that `live` refers to and waits for: why it is not ready may be in their status alone."""
         del live

@@ -37,6 +37,10 @@ class Workload(CustomResource):
     def replicas(self) -> tuple[str, ...] | None:
         return REPLICAS
 
+    def has_controlled(self, orphan: Object) -> bool:
+        """By the name that its controller gives (kubernetes, pkg/controller/controller_utils.go)."""
+        return text(orphan, "metadata", "generateName") == f"{self.key.name}-"
+
 
 class ReplicaSet(Workload):
     group, kind = "apps", "ReplicaSet"
@@ -49,10 +53,20 @@ class ReplicaSet(Workload):
 class Deployment(ReplicaSet):
     group, kind, through = "apps", "Deployment", (REPLICA_SETS,)
 
+    def has_controlled(self, orphan: Object) -> bool:
+        """By the name that its controller gives (kubernetes, pkg/controller/deployment/sync.go)."""
+        digest = labels(orphan).get("pod-template-hash", "")
+        return bool(digest) and text(orphan, "metadata", "name") == f"{self.key.name}-{digest}"
+
 
 class StatefulSet(Workload):
     group, kind = "apps", "StatefulSet"
     orphaned = CLAIMS
+
+    def has_controlled(self, orphan: Object) -> bool:
+        """By the ordinal in the name (StatefulSet, "Stable Network ID")."""
+        name, _, ordinal = text(orphan, "metadata", "name").rpartition("-")
+        return name == self.key.name and ordinal.isascii() and ordinal.isdecimal()
 
     def awaited_revision(self, live: Object) -> str:
         """Unless its Pods start in parallel, or some are to stay as they are (StatefulSet, "Forced rollback")."""

@@ -173,7 +173,7 @@ def children(
         collection: _list(client, collection, texts.pop() if len(texts) == 1 else "")
         for collection, texts in sorted(selectors.items())
     }
-    found = {vdu: _descendants(lives.get(vdus[vdu].key), one, lists) for vdu, one in controlled.items()} | selected
+    found = {vdu: _descendants(vdus[vdu], lives.get(vdus[vdu].key), one, lists) for vdu, one in controlled.items()} | selected
     return {vdu: several for vdu, several in found.items() if several or not wanted[vdu].or_replicas}
 
 
@@ -202,9 +202,14 @@ def _collections(one: Children) -> list[_Collection]:
     return [*((kind, "", one.namespace) for kind in one.through), (one.kind, one.version, one.namespace)]
 
 
-def _descendants(root: Object | None, one: Children, lists: Mapping[_Collection, list[Object]]) -> list[Object]:
-    family = {root["metadata"]["uid"]} if root else set()
-    *between, last = _collections(one)
+def _descendants(
+    obj: CustomResource, root: Object | None, one: Children, lists: Mapping[_Collection, list[Object]]
+) -> list[Object]:
+    """Those of `root`, the live `obj`, or of what that has left without an owner when it was deleted."""
+    *between, last = collections = _collections(one)
+    orphans = () if root else lists[collections[0]]
+    family = {live["metadata"]["uid"] for live in orphans if not controller_of(live) and obj.has_controlled(live)}
+    family |= {root["metadata"]["uid"]} if root else set()
     for collection in between:
         family |= {live["metadata"]["uid"] for live in lists[collection] if controller_of(live) in family}
     return [

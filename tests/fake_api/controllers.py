@@ -56,7 +56,9 @@ def _deployment(api: Hand, obj: Object) -> None:
     count = obj["spec"]["replicas"]
     if current is None or current["spec"]["replicas"] != count:  # one of a former Deployment becomes this one's
         spec = {name: obj["spec"][name] for name in ("selector", "template")}
-        api.put(owned(obj, "apps/v1", "ReplicaSet", revision, spec={**spec, "replicas": count}))
+        made = owned(obj, "apps/v1", "ReplicaSet", revision, spec={**spec, "replicas": count})
+        made["metadata"]["labels"] = {**made["metadata"]["labels"], "pod-template-hash": revision.rpartition("-")[2]}
+        api.put(made)
     _set(api, obj, {
         "observedGeneration": obj["metadata"]["generation"], "replicas": count, "updatedReplicas": count,
         "readyReplicas": count, "availableReplicas": count,

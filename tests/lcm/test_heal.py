@@ -368,6 +368,25 @@ def test_a_pod_is_chosen_by_its_vdu_in_a_record_with_names_as_ids(api: FakeApi, 
     assert vnfcs(web) == {"Web.web-0", "Db.web-0"}
 
 
+@pytest.mark.parametrize("kind", ["StatefulSet", "Deployment"])
+def test_pods_of_an_orphaned_workload_are_replaced(api: FakeApi, tmp_path: Path, kind: str) -> None:
+    """`kubectl delete --cascade=orphan` leaves Pods that the workload takes over when a heal creates it again."""
+    controllers.run_workloads(api)
+    manifest = stateful_set("web", replicas=2) if kind == "StatefulSet" else deployment(2)
+    web = Instance(api, tmp_path, [manifest])
+    web.instantiate()
+    theirs = obj("v1", "Pod", "web-shell", "default", spec=manifest["spec"]["template"]["spec"], status=RUNNING)
+    api.put({**theirs, "metadata": {**theirs["metadata"], "labels": {"app": "web"}}})
+    before = {name: api.get("Pod", "default", name)["metadata"]["uid"] for name in api.names("Pod", "default")}
+    known = vnfcs(web)
+    api.delete(kind, "default", "web", policy="Orphan")
+    assert set(api.names("Pod", "default")) == set(before)
+    web.heal()
+    after = {name: api.get("Pod", "default", name)["metadata"]["uid"] for name in api.names("Pod", "default")}
+    assert set(after.values()) & set(before.values()) == {before["web-shell"]}
+    assert vnfcs(web) == known and len(after) == 3
+
+
 def test_a_heal_creates_again_what_has_gone_with_its_crd(cluster: FakeApi, tmp_path: Path) -> None:
     tab = crontab("tab")
     tab["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Web"}

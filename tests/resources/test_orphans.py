@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a workload has left that was deleted with `--cascade=orphan`, by the names that its controller gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.resources.registry import resource_for
+from tests.instance import obj
+
+
+@pytest.mark.parametrize(
+    ("kind", "metadata", "is_left"),
+    [
+        ("StatefulSet", {"name": "web-0"}, True),
+        ("StatefulSet", {"name": "web-12"}, True),
+        ("StatefulSet", {"name": "web-shell"}, False),
+        ("StatefulSet", {"name": "web-"}, False),
+        ("StatefulSet", {"name": "web-²"}, False),
+        ("StatefulSet", {"name": "my-web-0"}, False),
+        ("StatefulSet", {"name": "web-1-0"}, False),
+        ("Deployment", {"name": "web-5d8f7c", "labels": {"pod-template-hash": "5d8f7c"}}, True),
+        ("Deployment", {"name": "web-5d8f7c", "labels": {"pod-template-hash": "aaaaaa"}}, False),
+        ("Deployment", {"name": "web-5d8f7c"}, False),
+        ("ReplicaSet", {"name": "web-x7k2p", "generateName": "web-"}, True),
+        ("ReplicaSet", {"name": "web-x7k2p"}, False),
+        ("ReplicaSet", {"name": "web-a-x7k2p", "generateName": "web-a-"}, False),
+        ("DaemonSet", {"name": "web-x7k2p", "generateName": "web-"}, True),
+        ("DaemonSet", {"name": "web-x7k2p", "generateName": None}, False),
+    ],
+)
+def test_what_a_workload_has_left(kind: str, metadata: dict[str, Any], is_left: bool) -> None:
+    assert resource_for(obj("apps/v1", kind, "web", "default", spec={})).has_controlled({"metadata": metadata}) is is_left
+
+
+def test_other_kinds_leave_nothing() -> None:
+    assert not resource_for(obj("example.org/v1", "Set", "web", "default")).has_controlled({"metadata": {"name": "web-0"}})
