@@ -25,6 +25,7 @@ from k8s_cr_driver.engine.watches import WatchLimits
 from k8s_cr_driver.lcm import (
     desired,
     intree_driver,
+    left_in_cloud,
     permitted,
     registered_vim,
     renewed_kubeconfigs,
@@ -68,6 +69,7 @@ class Driver:
                 stored.options, stored.vdus = options, session.with_explicit_counts(assigned)
                 stored.vnfd_id, stored.is_tenants = vnfd.vnfd_id, permitted.is_tenant(stored, verb.initiator)
                 stored.write(session.vnfcs(assigned), session.inventory, session.left)
+                left_in_cloud.note(inst, [])
 
     def instantiate_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Ignores the request's options: invalid options may be why instantiate failed.
@@ -93,7 +95,9 @@ class Driver:
             permitted.check_options(stored, verb.initiator, options, delete_guests=delete_guests)
             guard = abandoning(stored) if abandon else contextlib.nullcontext()
             with guard, _session(verb, stored, options, extra=grace_period, abandon=abandon) as session:
-                session.mind_clouds(delete=delete_cloud_resources)
+                left = session.mind_clouds(delete=delete_cloud_resources)
+                left_in_cloud.note(inst, left)
+                verb.note = left_in_cloud.sentence(left)
                 session.reconcile([], prune=Prune(grace_period, delete_guests=delete_guests))
 
     def scale(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:

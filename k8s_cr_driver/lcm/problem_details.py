@@ -60,6 +60,8 @@ class Verb:
     """Id of the VNFD."""
     initiator: Initiator = UNKNOWN
     statistics: Statistics = field(default_factory=Statistics)
+    note: str = ""
+    """What its error says at the end, should it fail."""
 
     def __str__(self) -> str:
         return f"{self.name} of VNF instance {self.instance}"
@@ -140,7 +142,8 @@ def _failure(verb: Verb, error: Exception) -> Any:
     if isinstance(error, DriverError):
         text = redact(vim.with_remedy(error))
         LOG.error("%s failed: %s", verb, text)
-        return sol_ex.SolException(sol_status=error.status, sol_title=error.title, sol_detail=capped(text))
+        detail = f"{text.rstrip('.')}. {verb.note}" if verb.note else text
+        return sol_ex.SolException(sol_status=error.status, sol_title=error.title, sol_detail=capped(detail))
     LOG.error("%s failed: %s", verb, _traceback(error))
     return sol_ex.SolException(
         sol_detail=f"{verb.name} failed in the driver itself ({type(error).__name__}); see the conductor's log"

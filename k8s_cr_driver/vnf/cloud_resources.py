@@ -46,6 +46,8 @@ DELETED = 500
 """Services and volumes of a cluster that are named or deleted."""
 NAMED = 20
 """Of a cluster, in the log."""
+LINES, LENGTH = 100, 500
+"""Of what Tacker's record gets, and characters of each."""
 RESPONSE_LIMIT = 16 * 1024 * 1024
 """Bytes of a page of a list."""
 MIGRATED = "pv.kubernetes.io/migrated-to"
@@ -96,24 +98,30 @@ def _deletable(shown: str, reference: Object, plural: str) -> Deletable | None:
     return Deletable(shown.replace("{}", f"{namespace}/{name}"), f"/api/v1/namespaces/{namespace}/{plural}/{name}", uid)
 
 
-def mind(operation: Operation, client: Client, read: Callable[[], InventoryContent], *, delete: bool) -> None:
+def mind(operation: Operation, client: Client, read: Callable[[], InventoryContent], *, delete: bool) -> list[str]:
     """
     Names in one WARNING what clouds would keep of the instance's workload clusters. With `delete` deletes it first.
 
-    `read` returns the inventory. Raises nothing but Superseded.
+    Returns the same, a line each, at most LINES. `read` returns the inventory. Raises nothing but Superseded.
     """
     try:
         clouds = _Clouds(operation, client)
         clouds.look(operation.persist(lambda: list(_clusters(operation, client, read())), operation.share(OPEN_WITHIN)))
         if delete:
             clouds.delete()
-        clouds.report(delete=delete)
+        return _limited(clouds.report(delete=delete))
     except Superseded:
         raise
     except DriverError as error:
-        LOG.warning(
-            "%s: the load balancers and volumes of its workload clusters are not known: %s", operation.id, redact(str(error))
-        )
+        unknown = f"the load balancers and volumes of its workload clusters are not known: {redact(str(error))}"
+        LOG.warning("%s: %s", operation.id, unknown)
+        return _limited([unknown])
+
+
+def _limited(lines: list[str]) -> list[str]:
+    more = len(lines) - LINES
+    cut = [one_line(line[:LENGTH]) for line in lines[:LINES]]
+    return [*cut[:-1], f"and {more + 1} more"] if more > 0 else cut
 
 
 def _clusters(operation: Operation, client: Client, content: InventoryContent) -> Iterator[_Workload]:
@@ -160,7 +168,8 @@ class _Clouds:
             if not awaited or wait <= 0 or self._operation.stop.wait(wait):
                 return
 
-    def report(self, *, delete: bool) -> None:
+    def report(self, *, delete: bool) -> list[str]:
+        """A line for each that is left, and with `delete` for each cluster of which that is not known."""
         troubled = [f"{one.name}: {one.trouble}" for one in self._workloads if one.trouble]
         if troubled:
             tell = LOG.warning if delete else LOG.info
@@ -177,6 +186,8 @@ class _Clouds:
                 "; ".join(left),
                 remedy,
             )
+        lines = [f"{one.name}: {left.name}" for one in self._workloads for left in one.found]
+        return lines + (troubled if delete else [])
 
     def _look(self, one: _Workload, until: float) -> None:
         """What was found before stays, if the cluster does not open now."""

@@ -168,10 +168,11 @@ class Session:
             manifests.place(desired, self._client.resources.scope_of, self._options.namespace)
         lost_inventory.recover(self._operation, self._context, self._options.namespace, desired)
 
-    def mind_clouds(self, *, delete: bool) -> None:
+    def mind_clouds(self, *, delete: bool) -> list[str]:
         """What clouds would keep of the instance's workload clusters; no request for an instance without any."""
-        if cloud_resources.CLUSTER in self.inventory.remembered.kinds:
-            cloud_resources.mind(self._operation, self._client, lambda: self.inventory.read() or NOTHING, delete=delete)
+        if cloud_resources.CLUSTER not in self.inventory.remembered.kinds:
+            return []
+        return cloud_resources.mind(self._operation, self._client, lambda: self.inventory.read() or NOTHING, delete=delete)
 
     def take_over(self, intree_driver: InTreeDriver) -> None:
         """Makes the objects of the in-tree driver this driver's; see `engine.takeover`."""

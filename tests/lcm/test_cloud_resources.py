@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.capi.cluster import UNREACHABLE
 from k8s_cr_driver.objects.keys import Object
@@ -108,6 +109,45 @@ def test_what_would_stay_is_named_in_one_warning_and_left(
     assert "in default/blue Service shop/web, PersistentVolume pvc-1 (claim shop/data)" in line
     assert "delete-cloud-resources: true" in line and "inner" not in line
     assert [one.method for one in workload.requests] == ["GET", "GET"] and is_terminated(cluster)
+
+
+def shown(blue: Instance) -> Any:
+    """What Tacker shows of a terminated instance."""
+    return blue.inst.metadata if blue.inst.obj_attr_is_set("metadata") else {}
+
+
+def test_what_stays_is_shown_after_the_terminate_until_the_next_instantiate(
+    cluster: FakeApi, workload: FakeApi, blue: Instance
+) -> None:
+    blue.inst.metadata = {"of": "the user"}
+    vims = blue.inst.vimConnectionInfo
+    blue.terminate()
+    names = ["default/blue: Service shop/web", "default/blue: PersistentVolume pvc-1 (claim shop/data)"]
+    assert shown(blue) == {"of": "the user", "k8s_cr": {"left-in-cloud": names}}
+    metadata = shown(blue)
+    blue.inst = type(blue.inst)(id=blue.inst.id, vimConnectionInfo=vims, metadata=metadata)
+    blue.instantiate()
+    assert shown(blue) == {"of": "the user"}
+
+
+def test_nothing_is_shown_of_what_was_deleted(blue: Instance) -> None:
+    blue.terminate(**DELETE)
+    assert shown(blue) == {}
+
+
+def test_a_terminate_that_fails_names_it_in_its_error(cluster: FakeApi, blue: Instance) -> None:
+    cluster.edit("Cluster", "default", "blue", lambda live: live["metadata"].update(finalizers=["example.com/machines"]))
+    with pytest.raises(sol_ex.SolException) as raised:
+        blue.terminate(**{"wait-timeout": 3})
+    assert "these may stay in the cloud: default/blue: Service shop/web; default/blue: Pers" in str(raised.value.detail)
+
+
+def test_what_is_shown_has_bounds(workload: FakeApi, blue: Instance) -> None:
+    for number in range(150):
+        workload.put(service(name=f"web-{number}"))
+    blue.terminate()
+    lines = shown(blue)["k8s_cr"]["left-in-cloud"]
+    assert len(lines) == 100 and lines[-1] == "and 53 more"
 
 
 def test_with_the_flag_it_is_deleted_before_the_cluster(
