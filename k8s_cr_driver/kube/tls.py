@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import ssl
+from typing import Any
 
 from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, InvalidRequest, TransportError
 
@@ -41,7 +43,25 @@ def context(
         reason = error.reason if isinstance(error, ssl.SSLError) else ""
         what = "The CA, or the client's certificate or key,"
         raise InvalidRequest(f"{what} cannot be read: {reason or 'it is damaged'}", Concern.CA) from None
+    tls.__class__ = _Closing
     return tls
+
+
+class _Closing(ssl.SSLContext):
+    """
+    Closes a socket whose handshake fails, as CPython's own `wrap_socket` does.
+
+    With eventlet it stays open until the garbage collector finds it (GreenSSLSocket.__init__).
+    """
+
+    def wrap_socket(self, sock: socket.socket, *_: Any, server_hostname: str | bytes | None = None, **__: Any) -> ssl.SSLSocket:
+        made = super().wrap_socket(sock, do_handshake_on_connect=False, server_hostname=server_hostname)
+        try:
+            made.do_handshake()
+        except BaseException:
+            made.close()
+            raise
+        return made
 
 
 def failure(url: str, words: str) -> DriverError:

@@ -20,6 +20,12 @@ if importlib.util.find_spec("tacker.cmd.conductor"):
     backend.init_backend(backend.BackendType.THREADING)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """A socket whose handshake has failed is closed by its reference count with eventlet: GreenSSLSocket.__init__ does not."""
+    unclosed = "ignore:Exception ignored in. <eventlet.green.ssl.GreenSSLSocket"
+    config.addinivalue_line("filterwarnings", f"{unclosed}:pytest.PytestUnraisableExceptionWarning")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def database(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Tacker's database, which every verb reads; a file, so that each thread has a connection of its own."""

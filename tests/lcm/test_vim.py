@@ -3,11 +3,17 @@
 
 from __future__ import annotations
 
+import gc
+import ssl
+
 import pytest
 
-from k8s_cr_driver.errors import ApiError, InvalidRequest
+from k8s_cr_driver.errors import ApiError, ConnectionFailed, InvalidRequest
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
 from k8s_cr_driver.lcm.vim import with_remedy
+from tests.fake_api import FakeApi
 
 
 def test_a_ca_that_is_no_pem_is_an_error() -> None:
@@ -28,3 +34,16 @@ def test_a_request_without_credentials_is_named() -> None:
         "The request had no credentials. Check bearer_token, or username and password, in vimConnectionInfo.accessInfo."
     )
     assert with_remedy(ApiError("GET /apis", 403, "Forbidden", "forbidden")) == "GET /apis: 403 Forbidden: forbidden"
+
+
+def test_a_certificate_that_is_not_accepted_leaves_no_socket_open() -> None:
+    """With eventlet, as in the conductor of Tacker 15, this is the driver's own work."""
+    gc.collect()
+    gc.disable()
+    try:
+        with FakeApi(tls=True) as api, pytest.raises(ConnectionFailed, match="was not accepted"):
+            Connection(Endpoint(api.url)).request("GET", "/api")
+        left = [one for one in gc.get_objects() if isinstance(one, ssl.SSLSocket) and not one.server_side and one.fileno() >= 0]
+    finally:
+        gc.enable()
+    assert left == []
