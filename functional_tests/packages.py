@@ -6,7 +6,6 @@ Manifests that `k8s-cr package` would refuse are put into the CSAR afterwards, a
 
 import tempfile
 import uuid
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,9 +54,11 @@ class Package:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text)
             csar.build(folder, output)
-        with zipfile.ZipFile(output, "a") as archive:
-            for name, documents in self.unchecked.items():
-                archive.writestr(path(name), _text(documents))
+            if self.unchecked:
+                for name, documents in self.unchecked.items():
+                    (folder / path(name)).parent.mkdir(parents=True, exist_ok=True)
+                    (folder / path(name)).write_text(_text(documents))
+                csar.write(folder, output)
         return output
 
     def _vnfd(self) -> Object:

@@ -8,7 +8,7 @@ import pytest
 
 from ..client import Client
 from ..cluster import INVENTORY, Cluster
-from ..conftest import Use
+from ..conftest import Onboard, Use
 from ..objects import Object, config_map, deployment, make, namespace
 from ..packages import Package, paths
 from ..testbed import bed as testbed
@@ -21,12 +21,24 @@ pytestmark = pytest.mark.alone("tacker")
 # Instantiated in the namespace `default`: Tacker's driver puts everything there that it does not forget.
 ROLE = make("rbac.authorization.k8s.io/v1", "Role", "reader", "tackers", rules=[])
 POD = make("v1", "Pod", "single", spec={"terminationGracePeriodSeconds": 0, "containers": [{"name": "web", "image": "nginx"}]})
+
+
+def ports(*names: str) -> Object:
+    """A Deployment with so many names of one port: a POST accepts it, and no server-side apply can touch it."""
+    made = deployment("ports")
+    [container] = made["spec"]["template"]["spec"]["containers"]
+    container["ports"] = [{"name": name, "containerPort": 8000} for name in names]
+    return made
+
+
 PACKAGE = Package(
     {"all.yaml": [namespace("tackers"), ROLE, config_map("kept", "elsewhere", x="1", y="1"), config_map("old"),
                   deployment("web"), POD]},
     vdus={"Web": "web", "Single": "single"},
     counts={"Web": 1, "Single": 1},
 )  # fmt: skip
+PORTS = Package({}, vdus={"Ports": "ports"}, counts={"Ports": 1}, unchecked={"ports.yaml": ports("web", "metrics")})
+MENDED = Package({"ports.yaml": ports("web")}, vdus={"Ports": "ports"}, counts={"Ports": 1})
 NEW = Package(
     {"all.yaml": [config_map("kept", x="2"), config_map("new"), deployment("web"), POD]},
     vdus={"Web": "web", "Single": "single"},
@@ -75,6 +87,34 @@ def test_ours_takes_over_what_tackers_driver_has_made(use: Use, new_package: str
 
     vnf.terminate()
     assert cluster.leftovers([vnf.id]) == []
+
+
+def test_an_object_that_no_apply_can_touch_is_scaled_healed_and_mended(
+    use: Use, onboard: Onboard, make_vnf: Callable[[str], Vnf], tacker: Client, cluster: Cluster
+):
+    broken = onboard(PORTS)
+    vnf = make_vnf(broken)
+    use(TACKERS_DRIVER)
+    vnf.instantiate("ports.yaml", namespace="default")
+    use(OWN_DRIVER)
+    vnf.scale_out("Ports")
+    assert (replicas(cluster, "ports"), named_ports(cluster)) == (2, {"web", "metrics"})
+    [first, _] = vnf.vnfcs("Ports")
+    vnf.wait(tacker.heal(vnf.id, [f"Ports-{first['id']}"]))
+    assert named_ports(cluster) == {"web", "metrics"}
+    operation = vnf.begin_change(broken, "ports.yaml")
+    assert "ports.yaml, document 1, Deployment ports" in vnf.failure(operation)["detail"]
+    vnf.give_up(operation)
+    vnf.change(onboard(MENDED), "ports.yaml")
+    assert (replicas(cluster, "ports"), named_ports(cluster)) == (2, {"web"})
+    vnf.terminate()
+    assert cluster.leftovers([vnf.id]) == []
+
+
+def named_ports(cluster: Cluster) -> set[str]:
+    live = cluster.get("Deployment", "ports", "default", "apps/v1")
+    assert live is not None
+    return {one["name"] for one in live["spec"]["template"]["spec"]["containers"][0]["ports"]}
 
 
 def test_ours_synchronizes_and_terminates_what_tackers_driver_has_made(use: Use, vnf: Vnf, cluster: Cluster):
@@ -131,7 +171,7 @@ def uids(cluster: Cluster) -> dict[str, str]:
     return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in cluster.all("Pod", "default")}
 
 
-def replicas(cluster: Cluster) -> int:
-    live = cluster.get("Deployment", "web", "default", "apps/v1")
+def replicas(cluster: Cluster, name: str = "web") -> int:
+    live = cluster.get("Deployment", name, "default", "apps/v1")
     assert live is not None
     return int(live["spec"]["replicas"])
