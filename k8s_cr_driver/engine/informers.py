@@ -83,7 +83,7 @@ class Informers:
                 self._versions[kind] = resource.api_version
                 self._awaited[kind] = {self._start(resource, "", selector(self._context.instance, kind), self._message)}
             elif resource.is_unlisted and not self._operation.abandon:
-                remedy = "delete them yourself, and terminate with additionalParams abandon: true"
+                remedy = "delete them yourself, and give a new terminate additionalParams abandon: true"
                 self._loop.refuse(Refused(f"{kind}: the instance may have objects, which the cluster cannot list: {remedy}."))
             else:
                 self._on_listed(kind)

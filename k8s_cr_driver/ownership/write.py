@@ -209,7 +209,7 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
     is_adoptable = context.adopts_crds or obj.key.group_kind != CRD
     if not (context.adopt and is_adoptable):
         context.inventory.disclaim(obj.key)
-        or_adopt = ", or set additionalParams adopt-existing: true to adopt it (terminate will release it, not delete it)"
+        or_adopt = ", or set additionalParams adopt-existing: true in a new request to adopt it (terminate will release it)"
         if not is_adoptable:
             or_adopt = ", or take it out of the package; only admins may adopt a CRD"
         raise NotOurs(

@@ -178,7 +178,7 @@ class _Clouds:
             remedy = (
                 "they were not gone in time. A volume goes after the last Pod that uses its claim"
                 if delete
-                else "additionalParams delete-cloud-resources: true deletes them first"
+                else "delete them in the cloud; delete-cloud-resources: true in the request of a terminate deletes them first"
             )
             LOG.warning(
                 "%s: of the workload clusters that are deleted now, these may stay in the cloud: %s; %s",

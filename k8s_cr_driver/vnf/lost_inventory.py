@@ -27,9 +27,10 @@ def check_cluster(operation: Operation, context: WriteContext, before: str, *, m
     inventory = context.inventory
     found, uid = operation.persist(inventory.read), inventory.remembered.uid
     if found is None or (uid and found.uid != uid and not moved):
-        remedy = "Change the endpoint back, or terminate with additionalParams abandon: true."
+        remedy = "Change the endpoint back, or give a new terminate additionalParams abandon: true."
         if found:
-            remedy = f"If its objects and its inventory were moved there, use additionalParams moved: true. Else: {remedy}"
+            flag = "use additionalParams moved: true in a new request"
+            remedy = f"If its objects and its inventory were moved there, {flag}. Else: {remedy}"
         raise Refused(
             f"vimConnectionInfo: VNF instance {operation.instance} is on the cluster at {before}. The endpoint now "
             f"is {context.connection.endpoint.url}, another cluster, which does not have the inventory of the "

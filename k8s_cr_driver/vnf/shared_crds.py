@@ -109,7 +109,7 @@ def judged(context: WriteContext, live: Object, merged: Object) -> Verdict:
     lost = _lost(context, live, merged, sorted({one.version for one in less}))
     is_used = bool(users(live) - {context.instance}) or bool(claimed_by_others(context.inventory, live))
     if lost and (is_used or not context.delete_guests):
-        remedy = "" if is_used else ", or give a change of package additionalParams delete-guests: true to permit it"
+        remedy = "" if is_used else ", or give a new change of package additionalParams delete-guests: true to permit it"
         whose = "others" if is_used else "users"
         return Verdict(
             f"the change takes from objects of {whose}: {_objects(lost)}. {_KEEP}, or delete these objects first{remedy}.",

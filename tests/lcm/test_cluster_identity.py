@@ -76,7 +76,7 @@ def test_what_was_moved_to_another_cluster_is_accepted_where_the_request_says_so
         run_web(other)
         carried(cluster, other)
         move(blue, other.url)
-        with pytest.raises(sol_ex.SolException, match=r"were moved there, use additionalParams moved: true"):
+        with pytest.raises(sol_ex.SolException, match=r"were moved there, use additionalParams moved: true in a new request"):
             VERBS[verb](blue)
         MOVED[verb](blue)
         assert other.names("Deployment") == ([] if verb == "terminate" else ["web"])
