@@ -68,6 +68,7 @@ class Instance:
         *,
         prune: bool = True,
         replacement: Replacement = NO_REPLACEMENT,
+        asks: bool = False,
     ) -> dict[ObjectKey, Object]:
         objects = copy.deepcopy(list(objects))
         with Connection(self.endpoint) as connection:
@@ -85,7 +86,7 @@ class Instance:
             target = WriteContext(Client(connection, resources), inventory, **self.target)
             desired = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
             how = Prune() if prune else None
-            return reconcile(operation, target, desired, prune=how, replacement=replacement)
+            return reconcile(operation, target, desired, prune=how, replacement=replacement, asks=asks)
 
     def terminate(self) -> None:
         self.reconcile([])

@@ -183,7 +183,8 @@ class Applier:
             node.phase = Phase.SENT
             self._gone(node)
             return
-        self._informers.wrote(live)
+        if live is not before:  # else nothing was sent, and it may be gone since
+            self._informers.wrote(live)
         self._ends.forget_former(node)
         if node.replaces(live):
             node.replaced = ""  # somebody has changed it meanwhile, so that it need not be deleted

@@ -58,18 +58,22 @@ def apply(
     context: WriteContext, obj: CustomResource, resource: Resource, live: Object, *, takes_back: bool = False
 ) -> Object:
     """
-    Returns the object as it is then; Conflict, Immutable, Refused, Forbidden or ApiError, see `explained`.
+    Returns the object as it is then, `live` itself if nothing was sent as it is so already.
 
-    `takes_back`: `live` has just been taken back.
+    Errors: Conflict, Immutable, Refused, Forbidden or ApiError, see `explained`; Superseded. `takes_back`: `live` has just been
+    taken back.
     """
+    obj = _with_stored_versions(context, obj, live)
+    is_alone = belongs_to(live, context.instance)
+    is_to_be_taken = takes_back or (is_alone and not context.yields)
+    if not (is_to_be_taken or repetition(obj) or differs(context, obj, live)):
+        _note_creation(context, live)
+        return live  # a policy may deny a write that changes nothing, too
+    context.inventory.fence.before_write()
     if repetition(obj):
         return counted(context, obj, resource, live)  # by no apply
-    if context.yields and not takes_back and not differs(context, obj, live):
-        return live  # a policy may deny a write that changes nothing, too, and a rollback must not need it
-    obj = _with_stored_versions(context, obj, live)
     if takes_back or context.inventory.content.is_adopted(live):
         return _applied(context, obj, resource, live, takes_back=takes_back)
-    is_alone = belongs_to(live, context.instance)
     if is_alone and not claimed_by_others(context.inventory, live):
         context.inventory.fence.before_write()
         live = take_back(context.client, context.instance, resource, live)
@@ -85,13 +89,11 @@ def _applied(
 ) -> Object:
     """`takes_back`: nothing may have changed since, as others may have begun to use it."""
     live = _with_taken_kept(context, obj, resource, _with_derived_owned(context, obj, resource, live))
-    is_adopted = context.inventory.content.is_adopted(live)
-    if is_created(live) and not is_adopted:  # the response to its creation may be lost
-        context.inventory.created(obj.key)
+    _note_creation(context, live)
     if "patch" not in resource.verbs:
         return live
     labelled = _exactly(live, marked(context, obj, live), unchanged=takes_back)
-    _check_left_out(context, obj, live, is_adopted=is_adopted)
+    _check_left_out(context, obj, live, is_adopted=context.inventory.content.is_adopted(live))
     try:
         applied = context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
     except ApiError as error:
@@ -111,6 +113,12 @@ def _applied(
         if isinstance(refusal, Unchangeable):
             refusal.is_forced = context.force and is_of_fields(conflict)
         raise refusal from None
+
+
+def _note_creation(context: WriteContext, live: Object) -> None:
+    """Of an object whose creation may have had no response."""
+    if is_created(live) and not context.inventory.content.is_adopted(live):
+        context.inventory.created(key_of(live))
 
 
 def _with_stored_versions(context: WriteContext, obj: CustomResource, live: Object) -> CustomResource:

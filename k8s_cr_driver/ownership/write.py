@@ -73,7 +73,8 @@ def write(
     vanished: bool = False,
     finished: bool = False,
 ) -> Object:
-    """Creates or applies `obj`; returns the live object. `known`: the live object if a watch reports it as ours.
+    """Creates or applies `obj`; returns the live object. `known`: the live object if a watch reports it as ours, which is
+    returned itself, without a request, if it is as the manifest says.
 
     `vanished`: the watch has reported that the object was deleted, perhaps by a worker that has taken over.
     `finished`: the object has run to its end. Replaced if it no longer exists: it is not created again, and left as it is if a
@@ -110,7 +111,6 @@ def _written(
 ) -> Object:
     if vanished:
         context.inventory.fence.before_recreate()
-    context.inventory.fence.before_write()
     if known is not None and is_managed(known, context.instance) and not context.inventory.is_foreign(known):
         try:
             applied = apply(context, obj, resource, known)
@@ -120,6 +120,7 @@ def _written(
             if finished:
                 raise
             context.inventory.fence.before_recreate()
+    context.inventory.fence.before_write()
     try:
         return _create(context, obj, resource)
     except ApiError as error:
@@ -143,7 +144,6 @@ def _written(
     else:
         live = _admitted(context, obj, resource, live)
     context.inventory.wrote(obj.key)
-    context.inventory.fence.before_write()
     return apply(context, obj, resource, live, takes_back=takes_back)
 
 

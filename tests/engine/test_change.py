@@ -157,6 +157,7 @@ def test_a_failed_object_whose_end_was_recorded_and_that_vanishes_runs_again(
     blue = Instance(api.url)
     run_to_its_end(api, blue)
     api.set_status("CronTab", "default", "one", ended("False"))
+    api.edit("CronTab", "default", "one", lambda live: live["spec"].update(cronSpec="0 * * * *"))  # else nothing is written
 
     def vanish(_: object) -> bool:
         api.delete("CronTab", "default", "one")

@@ -38,11 +38,24 @@ def test_a_run_costs_one_request_an_object_and_one_or_two_a_stream(
     api: FakeApi, initial_events: bool, per_stream: int
 ) -> None:
     api.knobs.send_initial_events = initial_events
-    for strays in (0, STRAYS):  # a new instance, and the same set again
+    blue = Instance(api.url)
+    for objects, strays in ((len(PACKAGE), 0), (0, STRAYS)):  # a new instance, and the same set again
         api.requests.clear()
-        Instance(api.url).reconcile(PACKAGE)
-        assert len(api.requests) <= len(PACKAGE) + per_stream * (KINDS + 1) + 7 + strays, str(api.requests)
-        assert len(api.requests.select("PATCH")) <= len(PACKAGE) + 2
+        blue.reconcile(PACKAGE)
+        assert len(api.requests) <= objects + per_stream * (KINDS + 1) + 7 + strays, str(api.requests)
+        assert len(api.requests.select("PATCH")) <= objects + 2
+        blue.record()
+
+
+def test_only_what_differs_is_asked_and_written(api: FakeApi) -> None:
+    before = [crontab_crd(), *(crontab(f"tab-{number}") for number in range(300))]
+    after = [*before[:-3], *(crontab(f"tab-{number}", schedule="1 * * * *") for number in range(297, 300))]
+    Instance(api.url).reconcile(before)
+    api.requests.clear()
+    Instance(api.url).reconcile(after, asks=True)
+    assert len(api.requests) <= 2 * 3 + 2 + 10, str(api.requests)
+    names = [request.path.rpartition("/")[2] for request in api.requests.select("PATCH", "/crontabs/")]
+    assert sorted(names) == sorted(2 * ["tab-297", "tab-298", "tab-299"])
 
 
 def test_an_unchanged_set_changes_nothing(api: FakeApi) -> None:

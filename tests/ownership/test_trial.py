@@ -13,7 +13,7 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.quotas import has_room
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import Instance, config_map, crontab, crontab_crd, job, obj
+from tests.instance import Instance, config_map, crontab, crontab_crd, job, labelled, obj
 from tests.ownership.test_replacement import (
     CHANGED,
     CRONTAB,
@@ -268,7 +268,7 @@ def test_a_freeze_of_all_changes_deletes_nothing(api: FakeApi, code: int) -> Non
     denied = forbidden(f'admission webhook "w" denied the request: {words}', code)
     api.fail(denied, method="PATCH", when=update_of(api, pod("1")), times=99)
     with pytest.raises(Refused) as refused:
-        blue.reconcile([pod("1"), config_map("a")])
+        blue.reconcile([labelled(pod("1"), tier="web"), config_map("a")])
     assert "Annotate" not in str(refused.value)
     assert uid_of(api, pod("1")) == before
 
