@@ -17,7 +17,7 @@ from k8s_cr_driver.engine.diagnosis import Seen, warning_since
 from k8s_cr_driver.engine.ends import Ends, goes_after_its_end, has_ended_well
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.last_look import LastLook
-from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_another, is_older, version
+from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_another, is_older, spec_version, version
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.recreate import Recreator
 from k8s_cr_driver.engine.run import Run
@@ -283,11 +283,13 @@ class Applier:
 
     def _judge(self, node: Desired, live: Object) -> None:
         if node.observe(live):
-            if node.obj.old_status is ACCEPTED and version(live) != node.accepted:
+            if node.obj.old_status is ACCEPTED and spec_version(live) != node.accepted:
                 node.obj.old_status = None
             if node.awaits_old_status:
                 node.awaits_old_status = False
                 node.obj.old_status = live.get("status") if version(live) == node.written else None
+            elif node.obj.old_status is not None and node.obj.old_status != live.get("status"):
+                node.accept(live)
             self._assess(node, live)
 
     def _assess_again(self, node: Desired) -> None:
@@ -356,7 +358,7 @@ class Applier:
             return
         node.warning = warning
         if not warning:
-            node.obj.old_status, node.accepted = ACCEPTED, seen
+            node.accept(node.live)
         self._assess(node, node.live)
 
     def _awaits_age(self, node: Desired, seen: str) -> bool:

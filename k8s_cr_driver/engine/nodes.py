@@ -26,6 +26,7 @@ from k8s_cr_driver.ownership.write_errors import with_remedy
 from k8s_cr_driver.resources import suggested
 from k8s_cr_driver.resources.base import PODS, CustomResource
 from k8s_cr_driver.resources.health import Health, State
+from k8s_cr_driver.resources.health.freshness import ACCEPTED
 
 LONGEST_OF_SHARED = 60.0
 """Seconds, at most, between two deletions of a Namespace or CRD that fail: each lists all kinds that may hold guests."""
@@ -80,7 +81,7 @@ class Desired(Node):
     written: str = ""
     """resourceVersion of our last write: events of earlier versions are outdated."""
     accepted: str = ""
-    """resourceVersion of the object whose status counts as current, though it may be older than the spec."""
+    """The `spec_version` of the object whose status counts as current, whatever times and values say of its age."""
     aging: str = ""
     """resourceVersion of the object whose status is waited for to be old enough."""
     warning: str = ""
@@ -113,6 +114,10 @@ class Desired(Node):
             return False
         self.live, self.vanished = live, False
         return True
+
+    def accept(self, live: Object) -> None:
+        """The status speaks of the spec as it is now: it was seen to change, or stays as it is for long."""
+        self.obj.old_status, self.accepted = ACCEPTED, spec_version(live)
 
     def replaces(self, live: Object) -> bool:
         """Whether `live` is the object that this run deletes to create it again."""
@@ -238,6 +243,12 @@ def reported(key: ObjectKey, health: Health, since: str, *hidden: SentValues) ->
 
 def version(live: Object) -> str:
     return str((live.get("metadata") or {}).get("resourceVersion") or "")
+
+
+def spec_version(live: Object) -> str:
+    """Changes whenever the spec does: the generation, else the resourceVersion."""
+    generation = _generation(live)
+    return version(live) if generation is None else f"generation {generation}"
 
 
 def changes_spec(before: Object | None, live: Object) -> bool:

@@ -238,6 +238,24 @@ def test_a_status_that_has_not_changed_since_our_change_within_the_same_second_i
     run.result(10)
 
 
+def test_a_status_that_has_changed_since_our_change_and_is_as_before_again_is_current(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.fake_api.apply.now", lambda: "2026-01-01T00:00:00Z")
+    crd = crontab_crd(phase=TEXT)
+    blue = Instance(api.url)
+    api.react("CronTab", lambda live: run_once(api, live))
+    blue.reconcile([crd, crontab("one")])
+    monkeypatch.setattr("k8s_cr_driver.engine.apply.SILENCE", 60)
+    blue.heard.clear()
+    run = blue.start([crd, crontab("one", schedule="0 * * * *")])
+    blue.wait_until_reported("one", "Waiting", "as it was when the spec was changed")
+    api.set_status("CronTab", "default", "one", {"phase": "Starting"})
+    blue.wait_until_reported("one", "Waiting", "Starting")
+    api.set_status("CronTab", "default", "one", {"phase": "Running"})
+    run.result(10)
+
+
 @pytest.mark.usefixtures("failed_soon")
 @pytest.mark.parametrize("said", [{"phase": "Failed"}, {"phase": "Pending"}, {"phase": "Error", "message": "x"}])
 def test_an_old_status_that_says_not_ready_is_believed(api: FakeApi, said: Object) -> None:
