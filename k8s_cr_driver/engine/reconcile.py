@@ -32,6 +32,7 @@ from k8s_cr_driver.engine.timeouts import Timeouts
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, Superseded
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, split
 from k8s_cr_driver.ownership.context import WriteContext
+from k8s_cr_driver.ownership.fence import WRITE_WITHIN
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
@@ -172,7 +173,7 @@ class _Reconciliation:
         if not is_claimed:
             return False
         self._check_current()
-        self._informers.fence()
+        self._loop.after(WRITE_WITHIN, self._informers.fence)  # until then no write would ask either
         self._timeouts.start_log()
         fence = self._context.inventory.fence
         if fence.has_former:

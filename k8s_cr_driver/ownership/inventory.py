@@ -36,7 +36,7 @@ class Inventory:
         self.fence = Fence(instance, self.key, self.read)
         self.content = InventoryContent()
         self.remembered = remembered
-        self._last_read = NOTHING
+        self._last_read, self._is_first = NOTHING, True
         self._creates = False
         self._recreated: set[ObjectKey] = set()
         self._brought = frozenset[ObjectKey]()
@@ -75,7 +75,7 @@ class Inventory:
 
     def read(self) -> InventoryContent | None:
         """The stored content, or None; does not take the instance over."""
-        found = self._store.read()
+        found, self._is_first = self._store.read(), False
         self._last_read = found or self._last_read
         return found
 
@@ -91,9 +91,11 @@ class Inventory:
         """
         Takes the instance over for this run and widens the inventory; False if there is none and `create` is not set.
 
-        Any earlier run then stops with Superseded. Contended: another worker has claimed it meanwhile.
+        Any earlier run then stops with Superseded. Contended: another worker has claimed it meanwhile. One that nobody is known
+        to have written is not read before: a write of it that can only create says whether there is one.
         """
-        found = self.read()
+        is_first, self._is_first = self._is_first and create and not self.remembered.kinds, False
+        found = None if is_first else self.read()
         known = self.remembered if self.remembered.kinds else self._last_read  # it may have been deleted since it was read
         if found is None and not create and not known.kinds:
             return False
@@ -127,6 +129,8 @@ class Inventory:
             self.fence.lost_claim(base.token, asked_at)
             raise
         except ApiError as error:
+            if is_first and error.status == 409:
+                return self.claim(operation, kinds, namespaces, create=create, members=members)
             raise self._store.explained(error) from None
         self.fence.claimed()
         return True

@@ -9,7 +9,7 @@ from k8s_cr_driver.kube import backoff, watch
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership import fence
 from tests.fake_api import FakeApi, controllers
-from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, deployment, obj, status
+from tests.instance import CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, deployment, obj, status
 
 PACKAGE = [
     crontab_crd(),
@@ -108,6 +108,20 @@ MANY = [
     *(obj("example.com/v1", f"Kind{number % 30}", f"one-{number}", f"space-{number % 30}") for number in range(90)),
     *(config_map(f"map-{number}", f"space-{number}") for number in range(30)),
 ]
+
+
+def test_the_first_instance_of_five_kinds_costs_14_requests(api: FakeApi) -> None:
+    """Five writes and five watches, discovery, the permissions, and two writes of the inventory."""
+    controllers.run_workloads(api)
+    Instance(api.url, GREEN).reconcile([config_map("other")])  # the cluster is known
+    api.requests.clear()
+    Instance(api.url).reconcile([*SMALL, config_map("map", "blue")])
+    assert len(api.requests) == 14, str(api.requests)
+
+
+def test_each_crd_costs_its_write_and_one_watch(api: FakeApi) -> None:
+    Instance(api.url).reconcile(MANY)
+    assert len(api.requests) <= len(MANY) + 33 + 10, str(api.requests)
 
 
 def test_requests_of_a_small_instance(api: FakeApi) -> None:
