@@ -142,7 +142,7 @@ def test_an_object_of_a_user_is_protected_unless_the_request_permits_the_loss(
     cluster.put(tab("users", extra="u"), manager="kubectl")
     error = refused(cluster, blue, tmp_path, with_version(crd(), "v2"))
     assert "default/users would lose spec.extra" in error
-    assert "or give a change of package additionalParams delete-guests: true" in error
+    assert "or give a new change of package additionalParams delete-guests: true" in error
     with caplog.at_level(logging.WARNING):
         change(blue, tmp_path / "again", with_version(crd(), "v2"), **{"delete-guests": True})
     assert "default/users would lose spec.extra" in caplog.text
