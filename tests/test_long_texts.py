@@ -20,7 +20,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.lcm import vim
 from k8s_cr_driver.objects.keys import GroupKind
-from k8s_cr_driver.ownership import yielding
+from k8s_cr_driver.ownership import paths
 from k8s_cr_driver.package import substitution
 from k8s_cr_driver.resources.registry import resource_for
 from tests.instance import obj
@@ -53,7 +53,7 @@ def health_of_lists(text: str) -> None:
 
 def conflicts(text: str) -> None:
     manifest = {"data": {text[:50]: 1}, "l": [{"name": "a"}]}
-    yielding.without(manifest, [text, f".data{text}", f".l[{text}", f'.l[name="{text}"].x'])
+    paths.without(manifest, [text, f".data{text}", f".l[{text}", f'.l[name="{text}"].x'])
 
 
 def message(text: str) -> None:

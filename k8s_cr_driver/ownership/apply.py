@@ -44,7 +44,6 @@ from k8s_cr_driver.ownership.write_errors import (
     is_of_version,
     not_in_version,
 )
-from k8s_cr_driver.ownership.yielding import yielded
 from k8s_cr_driver.package.crd_changes import narrowed
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import without_replicas
@@ -111,7 +110,7 @@ def _applied(
             raise autoscaled(obj.key, error, autoscaler) from None
         refusal = explained(error, obj, context.instance, live)
         if isinstance(refusal, Unchangeable):
-            refusal.is_forced = context.force and is_of_fields(conflict)
+            refusal.is_forced = (context.force or context.yields) and is_of_fields(conflict)
         raise refusal from None
 
 
@@ -192,7 +191,7 @@ def _in_conflict(
     takes_back: bool,
 ) -> Object:
     """
-    Repeats an apply by force, in its new version, without the count, or without what others have set.
+    Repeats an apply by force, in its new version, or without the count.
 
     Raises the refusal if none of it helps.
     """
@@ -209,15 +208,19 @@ def _in_conflict(
         raise Contended(f"{key_of(live)} is released, or taken back, by others at the same time")
     if takes_back and is_left_by_keeper(refusal, live):
         return again(manifest, force=True)
-    if context.force and is_of_fields(refusal):
-        now = _check_forced(context, resource, refusal, live, manifest)
-        now = _with_taken_noted(context, obj, resource, now, refusal)
-        return again(_exactly(now, obj.with_manifest(manifest), unchanged=kind_of(now) in SHARED).manifest, force=True)
-    if context.keep_autoscaled and _is_autoscaled(refusal, obj):
+    if not context.force and context.keep_autoscaled and _is_autoscaled(refusal, obj):
         return again(without_replicas(obj.with_manifest(manifest)).manifest)
-    if context.yields and is_of_fields(refusal):
-        return yielded(manifest, refusal, context.instance, again)
-    raise refusal
+    if not (context.force or context.yields) or not is_of_fields(refusal):
+        raise refusal
+    try:
+        now = _check_forced(context, resource, refusal, live, manifest)
+    except Conflict as used:
+        if not context.yields:
+            raise
+        LOG.warning("%s. A rollback leaves it as it is", used)
+        return live
+    now = _with_taken_noted(context, obj, resource, now, refusal)
+    return again(_exactly(now, obj.with_manifest(manifest), unchanged=kind_of(now) in SHARED).manifest, force=True)
 
 
 def _applied_in_version(

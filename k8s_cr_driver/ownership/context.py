@@ -43,7 +43,7 @@ class WriteContext:
     autoscalers: Mapping[ObjectKey, str] = field(default_factory=dict)
     """In SCALE, which autoscaler scales an object, as errors name it."""
     yields: bool = False
-    """Leave fields that others own with other values as they are: a rollback, which cannot be given force-conflicts."""
+    """A rollback: it takes over fields that others have set since, and yields to others what they use or have made."""
     keeps_versions: bool = False
     """Keep the versions of a CRD in which objects may be stored: all but a change of package, which is refused instead."""
     delete_guests: bool = False

@@ -16,7 +16,7 @@ from k8s_cr_driver.objects.decoding import decoded
 from k8s_cr_driver.objects.fields import mapping
 from k8s_cr_driver.objects.keys import Object, annotations_of
 from k8s_cr_driver.ownership.managed_fields import appliers_of, union
-from k8s_cr_driver.ownership.yielding import without
+from k8s_cr_driver.ownership.paths import without
 
 TAKEN = "k8s-cr-driver/taken"
 """The annotation: a JSON list of paths."""

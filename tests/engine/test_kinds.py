@@ -456,9 +456,9 @@ def test_the_fields_of_an_object_are_moved_to_the_version_in_which_it_is_applied
     assert {entry["apiVersion"] for entry in live["metadata"]["managedFields"]} == {"stable.example.com/v2"}
 
 
-def test_a_kept_object_is_taken_back_in_another_version(api: FakeApi) -> None:
+def test_a_kept_object_is_adopted_in_another_version(api: FakeApi) -> None:
     api.put(of_two_versions())
-    blue = Instance(api.url)
+    blue = Instance(api.url, adopt=True)
     blue.reconcile([kept(crontab("one")), config_map("a")])
     blue.reconcile([config_map("a")])
     uid = refuse_applies(api, always=False)

@@ -14,7 +14,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.objects.keys import Object, labels
-from k8s_cr_driver.ownership import apply, yielding
+from k8s_cr_driver.ownership import apply
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING
@@ -367,7 +367,7 @@ def test_a_rollback_spares_what_another_instance_begins_to_use(api: FakeApi, mon
         one.reconcile([mine])
     red.terminate()
     api.edit("Namespace", None, "home", lambda live: live["metadata"]["labels"].update(x="theirs"), manager="kubectl-edit")
-    race(monkeypatch, yielding, "without", lambda: Instance(api.url, GREEN).reconcile([HOME]))
+    race(monkeypatch, apply, "claimed_by_others", lambda: Instance(api.url, GREEN).reconcile([HOME]))
     Instance(api.url, yields=True).reconcile([labelled(HOME, x="1", y="1")])
     live = api.get("Namespace", None, "home")
     assert users(live) == {BLUE, GREEN} and (labels(live)["x"], labels(live)["y"]) == ("theirs", "1")

@@ -26,7 +26,7 @@ def test_a_conflict_after_the_fields_were_moved_is_met_as_any_other(api: FakeApi
     refuse_applies(api, always=False)
     Instance(api.url, **how).reconcile([in_v2(crontab("one", schedule="1 * * * *"))])
     live = api.get("CronTab", "default", "one")
-    assert live["spec"]["cronSpec"] == ("1 * * * *" if "force" in how else "9 * * * *")
+    assert live["spec"]["cronSpec"] == "1 * * * *"
 
 
 def test_an_object_that_is_deleted_while_its_fields_are_moved_is_made_again(api: FakeApi) -> None:

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A rollback leaves fields that others own with other values: nobody can give it `force-conflicts`.
-
-Which fields these are the API server says, in its conflict: `managedFields` alone do not, as `{}` stands for a field that is
-owned whole as well as for a list or a map that was empty when it was written.
-"""
+"""Paths of fields in a manifest, as the API server names them in a conflict (structured-merge-diff, fieldpath.Path.String)."""
 
 from __future__ import annotations
 
@@ -13,28 +8,16 @@ import copy
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from k8s_cr_driver import logs
-from k8s_cr_driver.errors import ApiError, Conflict
-from k8s_cr_driver.objects.keys import Object, key_of
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, used_by
-from k8s_cr_driver.ownership.write_errors import conflicting, is_of_fields
-
-LOG = logs.logger(__name__)
-
-ROUNDS = 5
-"""How often a conflict is heeded: others may set one more field at any time."""
+from k8s_cr_driver.objects.keys import Object
 
 LONGEST_PATH = 2000
 """Characters."""
 
 KEYS = 8
 """Of a list's entry; the most in Kubernetes are two."""
-NOBODY = '"before-first-apply"'
-"""As whom the API server names the owner of fields when `managedFields` were cleared: they may be the change's."""
-
 _NAME, _VALUE = r"[\w.-]+", r'"(?:[^"\\]|\\.)*"|[^",\]]+'
 _KEY = f"{_NAME}=(?:{_VALUE})"
 _ENTRY = re.compile(rf"\[({_KEY}(?:,{_KEY})*)\]")
@@ -42,34 +25,6 @@ _KEYS = re.compile(f"({_NAME})=({_VALUE})")
 _ABSENT = ""
 
 _Index = dict[tuple[int, tuple[str, ...]], dict[tuple[str, ...], list[Object]]]
-
-
-def yielded(manifest: Object, conflict: ApiError, instance: str, write: Callable[[Object], Object]) -> Object:
-    """
-    Writes the manifest without the fields of a conflict, and of those that follow; returns what `write` does.
-
-    The instance never leaves its own label. Conflict if others own that, or set fields all the time.
-    """
-    own = {f".metadata.labels.{label}" for label in (INSTANCE_LABEL, used_by(instance))}
-    left: set[str] = set()
-    for _ in range(ROUNDS):
-        found = {where for _, where, why in conflict.causes if NOBODY not in why} - own - left
-        if not found:
-            break
-        theirs = conflicting(conflict, instance, manifest)
-        LOG.warning("%s: a rollback leaves what others have set: %s", key_of(manifest), theirs)
-        left |= found
-        try:
-            return write(without(manifest, left))
-        except ApiError as error:
-            if not is_of_fields(error):
-                raise
-            conflict = error
-    raise Conflict(
-        f"{key_of(manifest)}: others manage fields that the manifest sets: {conflicting(conflict, instance, manifest)}. "
-        "Have them given up, or set them as the manifest does, and roll back again.",
-        [where for _, where, _ in conflict.causes],
-    )
 
 
 def without(manifest: Object, paths: Iterable[str]) -> Object:
