@@ -31,8 +31,11 @@ TYPES: Mapping[str, tuple[type, ...]] = {
     "integer": (int,),
     "float": (int, float),
     "boolean": (bool,),
+    "list": (list,),
+    "map": (dict,),
 }
 """The TOSCA types that a parameter may have."""
+_ENTRY = "entry_schema"
 
 _CONSTRAINTS: Mapping[str, Callable[[Any, Any], bool]] = {
     "equal": lambda value, bound: value == bound,
@@ -65,6 +68,8 @@ class Declaration:
     description: str = ""
     constraints: tuple[tuple[str, Any], ...] = ()
     secret: bool = False
+    entries: str = ""
+    """The type of the entries of a list or a map; "" for any."""
 
     @property
     def must_be_given(self) -> bool:
@@ -138,12 +143,24 @@ def _declaration(name: Any, definition: Any, where: str) -> Declaration:
         description=_description(definition.get("description")),
         constraints=tuple(_constraint(clause, where) for clause in definition.get("constraints") or []),
         secret=str(_at(definition, "metadata", "secret")).lower() == "true",
+        entries=_entries(definition, where),
     )
     if declaration.secret and (declaration.default is not None or declaration.type != "string"):
         raise InvalidPackage(f"{where}: a secret one is a string without default; the request names its Secret")
     if declaration.default is not None and (problem := _wrong(declaration, declaration.default)):
         raise InvalidPackage(f"{where}: its default {problem}")
     return declaration
+
+
+def _entries(definition: Mapping[str, Any], where: str) -> str:
+    """TOSCA has the type of entries as a text, or in a mapping."""
+    written = definition.get(_ENTRY)
+    name = _at(written, "type") if isinstance(written, dict) else written
+    if definition["type"] not in ("list", "map") or name is None:
+        return ""
+    if name not in list(TYPES):
+        raise InvalidPackage(f"{where}: the type in its {_ENTRY} must be one of {', '.join(TYPES)}")
+    return str(name)
 
 
 def _description(text: Any) -> str:
@@ -195,8 +212,12 @@ def wrong(declared: Declaration, given: Any) -> str:
 
 def _wrong(declared: Declaration, value: Any) -> str:
     """Why `value` is none of `declared`; empty if it is one."""
-    if not isinstance(value, TYPES[declared.type]) or (isinstance(value, bool) and declared.type != "boolean"):
+    if not _is_of(value, declared.type):
         return f"is {type_name(value)} and must be of type {declared.type}"
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for place, entry in inner if declared.entries else ():
+        if not _is_of(entry, declared.entries):
+            return f"its entry {_shown(place)} is {type_name(entry)} and must be of type {declared.entries}"
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:
@@ -209,6 +230,10 @@ def _wrong(declared: Declaration, value: Any) -> str:
         if not met:
             return f"does not meet the constraint {name}: {_shown(bound)}"
     return ""
+
+
+def _is_of(value: Any, type: str) -> bool:
+    return isinstance(value, TYPES[type]) and not (isinstance(value, bool) and type != "boolean")
 
 
 def steps(declared: Declaration, text: str) -> int:

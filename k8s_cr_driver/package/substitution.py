@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -46,9 +47,7 @@ class Budgets:
         """By the parameter and the text in its reference: most are written often, and each is compared once."""
 
 
-def fill(
-    value: Any, declarations: Mapping[str, Declaration], values: Mapping[str, Any], budgets: Budgets | None = None
-) -> Any:
+def fill(value: Any, declarations: Mapping[str, Declaration], values: Mapping[str, Any], budgets: Budgets | None = None) -> Any:
     """
     `value`, an object or a part of one, with parameters in the place of their references; `values` is from `resolve`.
 
@@ -64,13 +63,16 @@ def fill(
     def found(match: re.Match[str]) -> Any:
         value = _value(match, declarations, values, left)
         left.characters.spend(len(value if isinstance(value, str) else json.dumps(value)))
-        return value
+        return copy.deepcopy(value) if isinstance(value, list | dict) else value  # objects are changed in place later
 
     def replaced(text: str, path: Path) -> Any:
         whole = _REFERENCE.fullmatch(text)
         if whole and whole["end"] and not _is_text(path):
             return found(whole)
-        return _REFERENCE.sub(lambda match: _as_text(found(match), match) if match["end"] else _unescaped(match[0]), text)
+        return _REFERENCE.sub(lambda match: as_text(match) if match["end"] else _unescaped(match[0]), text)
+
+    def as_text(match: re.Match[str]) -> str:
+        return _as_text(found(match), match, is_secret=declarations[match["name"]].secret)
 
     return _mapped(value, replaced, ())
 
@@ -108,16 +110,13 @@ def _is_text(path: Path) -> bool:
     return False
 
 
-def _value(
-    match: re.Match[str], declarations: Mapping[str, Declaration], values: Mapping[str, Any], left: Budgets
-) -> Any:
+def _value(match: re.Match[str], declarations: Mapping[str, Declaration], values: Mapping[str, Any], left: Budgets) -> Any:
     declaration = declarations.get(match["name"])
     if declaration is None:
         near = similar(match["name"], declarations)
         guess = f" (did you mean {near}?)" if near else ""
         raise InvalidPackage(
-            f"{_shown(match)} is not declared in the VNFD{guess}; declare it, or write ${_shown(match)} to have it as it "
-            "stands"
+            f"{_shown(match)} is not declared in the VNFD{guess}; declare it, or write ${_shown(match)} to have it as it stands"
         )
     if "${" in (match["default"] or ""):
         raise InvalidPackage(f"${{{declaration.name}:=...}}: its default refers to another parameter, which is not possible")
@@ -163,8 +162,8 @@ def _shown(match: re.Match[str]) -> str:
     return f"${{{match['name'][:_LONGEST]}{':=...' if match['inline'] else ''}}}"
 
 
-def _as_text(value: Any, match: re.Match[str]) -> str:
-    if isinstance(value, dict):
+def _as_text(value: Any, match: re.Match[str], *, is_secret: bool) -> str:
+    if is_secret:
         raise InvalidPackage(
             f"{_shown(match)} is secret and can only be a whole value, as in secretKeyRef: ${{{match['name']}}}; never a "
             "part of text"

@@ -67,7 +67,7 @@ def test_a_vnfd_without_parameters_declares_none(definitions: dict[str, Any]) ->
 @pytest.mark.parametrize(
     ("name", "definition", "words"),
     [
-        ("A", {"type": "map"}, "parameter A in the VNFD's sample.Parameters: its type must be one of string, integer"),
+        ("A", {"type": "timestamp"}, "parameter A in the VNFD's sample.Parameters: its type must be one of string, integer"),
         ("A", {}, "its type must be"),
         ("A", "string", "its type must be"),
         ("1A", {"type": "string"}, "a name is letters"),
@@ -190,6 +190,51 @@ def test_a_reference_takes_its_own_default_where_there_is_no_value() -> None:
     values = resolve(ALL, {"NAME": "web"})
     template = {"a": "${RATIO:=1.5}", "b": "${DEBUG:=false}", "c": "x${RATIO:=1}"}
     assert fill(template, ALL, values) == {"a": 1.5, "b": False, "c": "x1"}
+
+
+CIDRS = Declaration("CIDRS", "list", default=["10.0.0.0/16"], required=False, entries="string")
+LABELS = Declaration("LABELS", "map", required=False, entries="string")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("${CIDRS}", ["10.1.0.0/16", "10.2.0.0/16"]),
+        ("blocks ${CIDRS}", 'blocks ["10.1.0.0/16", "10.2.0.0/16"]'),
+        ("${LABELS}", {"app": "web"}),
+        ("${LABELS:=none}", {"app": "web"}),
+    ],
+)
+def test_lists_and_maps_become_values(text: str, value: Any) -> None:
+    declarations = {one.name: one for one in (CIDRS, LABELS)}
+    values = resolve(declarations, {"CIDRS": ["10.1.0.0/16", "10.2.0.0/16"], "LABELS": {"app": "web"}})
+    assert fill({"a": text}, declarations, values) == {"a": value}
+
+
+def test_each_use_of_a_list_is_a_list_of_its_own() -> None:
+    filled = fill({"a": "${CIDRS}", "b": "${CIDRS}"}, {"CIDRS": CIDRS}, resolve({"CIDRS": CIDRS}, {}))
+    filled["a"].append("more")
+    assert filled["b"] == ["10.0.0.0/16"]
+    assert CIDRS.default == ["10.0.0.0/16"]
+
+
+@pytest.mark.parametrize(
+    ("name", "given_value", "words"),
+    [
+        ("CIDRS", "10.0.0.0/16", "is text and must be of type list"),
+        ("CIDRS", ["a", 1], "its entry 1 is an integer and must be of type string"),
+        ("LABELS", {"app": True}, "its entry app is a boolean and must be of type string"),
+    ],
+)
+def test_lists_and_maps_are_checked_with_their_entries(name: str, given_value: Any, words: str) -> None:
+    with pytest.raises(InvalidRequest, match=words):
+        resolve({one.name: one for one in (CIDRS, LABELS)}, {name: given_value})
+
+
+@pytest.mark.parametrize("entries", ["string", {"type": "string"}])
+def test_the_type_of_entries_is_read_in_both_forms(entries: Any) -> None:
+    properties = {"CIDRS": {"type": "list", "entry_schema": entries, "default": ["10.0.0.0/16"], "required": False}}
+    assert declared(vnfd(properties))["CIDRS"] == CIDRS
 
 
 def test_keys_are_left_alone_and_values_are_not_read_again() -> None:
