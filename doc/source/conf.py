@@ -15,7 +15,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 import k8s_cr_driver
-from k8s_cr_driver.cli import commands
+from k8s_cr_driver.cli import commands, explanations
 
 sys.path.insert(0, str(Path(__file__).parent))
 import pictures
@@ -70,6 +70,19 @@ class Picture(Directive):
         return [nodes.raw("", drawn, format="html")]
 
 
+class FindingCodes(Directive):
+    """The codes of `k8s-cr validate`, as `k8s-cr explain` has them."""
+
+    def run(self):
+        items = []
+        for code, about in explanations.CODES.items():
+            text = nodes.paragraph("", f"{about.title}. {about.why} {about.remedy}")
+            items.append(
+                nodes.definition_list_item("", nodes.term("", "", nodes.literal(text=code)), nodes.definition("", text))
+            )
+        return [nodes.definition_list("", *items)]
+
+
 class Modules(Directive):
     """The modules of each folder of the driver, with the first sentence of their docstrings."""
 
@@ -91,5 +104,6 @@ class Modules(Directive):
 
 def setup(app):
     app.add_directive("command-help", CommandHelp)
+    app.add_directive("finding-codes", FindingCodes)
     app.add_directive("modules", Modules)
     app.add_directive("picture", Picture)

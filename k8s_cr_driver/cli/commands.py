@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "check-package": "Check which code of PACKAGE, a folder or a CSAR, may run on the conductor.",
     "confirm": "Let the VIM of a CLUSTER have another URL or CA.",
     "diff": "Show what PACKAGE would change on a cluster. Nothing is written.",
+    "explain": "Say what CODE, which `validate` prints behind a finding, means; without it, list all codes.",
     "health": "Say whether objects are ready, and why.",
     "init": "Make FOLDER, which `package` makes a CSAR of, from a Helm chart or from Kubernetes manifests.",
     "instances": "List the VNF instances of a cluster.",

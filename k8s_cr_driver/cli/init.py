@@ -15,10 +15,11 @@ from typing import Any
 
 import click
 
-from k8s_cr_driver.cli import init_sources, init_state, package_input
+from k8s_cr_driver.cli import init_sources, init_state
+from k8s_cr_driver.cli.findings import Findings
+from k8s_cr_driver.cli.inspection import Wish, inspect
 from k8s_cr_driver.cli.output import counted, echo, print_table
-from k8s_cr_driver.cli.validate import Findings, compare, inspect
-from k8s_cr_driver.package.check import check
+from k8s_cr_driver.cli.validate import compare
 from k8s_cr_driver.package.manifests import is_namespace
 from k8s_cr_driver.package.tosca_meta import check_links
 from k8s_cr_driver.scaffold import merge, package_files, parameters
@@ -137,13 +138,11 @@ def _report(folder: Path, choices: Sequence[Choice], namespace: str, outcome: me
     """The table, the conflicts, what `validate` finds, and what it finds of a change from the package before."""
     if choices:
         print_table(_COLUMNS, choices)
-    findings = Findings(check(folder))
-    if not findings.problems:
-        values = package_input.sufficient(folder, {})
-        objects = inspect(folder, values, (), namespace, findings)
-        if former and outcome.files and not findings.problems:
-            echo("A change of an instance from the package before to this one:", err=True)
-            compare(former, folder, objects, namespace, values, findings, all_hooks=False)
+    findings, wish = Findings(), Wish(namespace)
+    objects = inspect(folder, wish, findings)
+    if former and outcome.files and not findings.problems:
+        echo("A change of an instance from the package before to this one:", err=True)
+        compare(former, folder, objects, wish, findings)
     for conflict in outcome.conflicts:
         echo(f"conflict: {conflict}; what is made now is in {folder / init_state.FOLDER}/made", colour="red")
     findings.show()

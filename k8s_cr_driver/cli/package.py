@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from k8s_cr_driver.cli import package_input
-from k8s_cr_driver.cli.validate import Findings, inspect
-from k8s_cr_driver.package.check import check as check_folder
+from k8s_cr_driver.cli.findings import Findings
+from k8s_cr_driver.cli.inspection import Wish, inspect
 from k8s_cr_driver.package.csar import write
 
 
@@ -36,10 +36,8 @@ def package(
     if not output.parent.is_dir():
         raise click.UsageError(f"--output {output}: there is no folder {output.parent}; make it, or name another")
     click.echo(f"Checking {folder}", err=True)
-    findings = Findings(check_folder(folder, files))
-    if not findings.problems:
-        values = given or package_input.sufficient(folder, {})
-        inspect(folder, values, files, namespace or package_input.requested(folder), findings, all_hooks=all_hooks)
+    findings = Findings()
+    inspect(folder, Wish(namespace or package_input.requested(folder), given, files, all_hooks), findings)
     findings.show()
     if findings.problems:
         raise click.exceptions.Exit(1)

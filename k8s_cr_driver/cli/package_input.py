@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import lzma
-import re
 import struct
 import tempfile
 import zipfile
@@ -19,13 +18,24 @@ from pathlib import Path
 from typing import Any
 
 import click
-from kubernetes import client
 
+from k8s_cr_driver import redaction
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.api_groups import is_builtin
+from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import text, type_name
-from k8s_cr_driver.objects.keys import GroupKind, Object
-from k8s_cr_driver.package import check, health_rules, helm_hooks, manifests, parameters, substitution, tosca_meta, vnfd
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of, split
+from k8s_cr_driver.package import (
+    builtin,
+    health_rules,
+    helm_hooks,
+    manifests,
+    parameters,
+    samples,
+    substitution,
+    tosca_meta,
+    vnfd,
+)
 
 _PARAM = "A parameter, in its type; the value of a secret one is SECRET/KEY."
 SIZE_LIMIT = 1024**3
@@ -151,17 +161,30 @@ def load(
     declared, rules_file = parameters.declared(contents), health_rules.file(contents)
     if given is not None and lenient:
         given = {name: text for name, text in given.items() if name in declared}
-    if given is None:
-        values = {name: _sample(one) for name, one in declared.items()}
+    if lenient or given is None:
+        values, _ = with_samples(declared, given or {})
     else:
-        named = {name: _value(text, declared[name]) if name in declared else text for name, text in given.items()}
-        typed = {**(requested or {}), **named}
-        missing = [one for name, one in declared.items() if lenient and one.must_be_given and name not in typed]
-        values = parameters.resolve(declared, typed | {one.name: _sample(one) for one in missing})
+        values = parameters.resolve(declared, {**(requested or {}), **_typed(declared, given)})
     names = list(files) or tosca_meta.manifest_files(folder) or health_rules.unnamed(folder, [], rules_file)
     fill = substitution.filler(declared, values)
     objects = manifests.load(folder, names, fill=fill, rules_file=rules_file, warn=warn) if names else []
     return objects if all_hooks else helm_hooks.applied(objects)
+
+
+def with_samples(
+    declared: Mapping[str, parameters.Declaration], given: Mapping[str, str], requested: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Any], list[str]]:
+    """The values of all parameters, and the names of those for which samples stand. Raises InvalidRequest."""
+    typed = {**(requested or {}), **_typed(declared, given)}
+    missing = [name for name, one in declared.items() if one.must_be_given and name not in typed]
+    if unknown := {name: value for name, value in typed.items() if name not in declared}:
+        parameters.resolve(declared, unknown)  # its error names the similar one
+    values = parameters.resolve({name: one for name, one in declared.items() if name not in missing}, typed)
+    return values | {name: samples.named_sample(declared[name]) for name in missing}, missing
+
+
+def _typed(declared: Mapping[str, parameters.Declaration], given: Mapping[str, str]) -> dict[str, Any]:
+    return {name: _value(text, declared[name]) if name in declared else text for name, text in given.items()}
 
 
 def sufficient(folder: Path, given: Mapping[str, str]) -> dict[str, str] | None:
@@ -170,13 +193,6 @@ def sufficient(folder: Path, given: Mapping[str, str]) -> dict[str, str] | None:
     if any(one.must_be_given and name not in given for name, one in declared.items()):
         return None
     return {name: text for name, text in given.items() if name in declared}
-
-
-def _sample(declared: parameters.Declaration) -> Any:
-    """A sample whose text differs by parameter, so that object names do not clash."""
-    value = check.sample(declared)
-    named = isinstance(value, str) and declared.default is None
-    return declared.name.lower().replace("_", "-") if named else value
 
 
 def _value(text: str, declared: parameters.Declaration) -> Any:
@@ -201,17 +217,22 @@ def place(objects: Sequence[Object], namespace: str) -> set[GroupKind]:
         if not is_builtin(kind):
             unknown.add(kind)
             return True
-        return _is_namespaced(kind, version)
+        return builtin.is_namespaced(kind, version)
 
+    if wrong := [text for _, text in not_served(objects)]:
+        raise InvalidPackage(redaction.lines(wrong))
     manifests.place(objects, scope_of, namespace)
     return unknown
 
 
-def _is_namespaced(kind: GroupKind, version: str) -> bool | None:
-    """Whether a built-in kind is namespaced, by the methods of the official client."""
-    group = "".join(part.title() for part in kind.group.removesuffix(".k8s.io").split(".")) or "Core"
-    api = getattr(client, f"{group}{version.title()}Api", None)
-    noun = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind.kind).lower()
-    if hasattr(api, f"create_namespaced_{noun}"):
-        return True
-    return False if hasattr(api, f"create_{noun}") else None
+def not_served(objects: Sequence[Object]) -> Iterator[tuple[ObjectKey, str]]:
+    """(object, sentence) for each object of a kind, or a version, that Kubernetes does not have, or has no longer."""
+    defined = crds_of(objects)
+    for obj in objects:
+        kind, version = kind_of(obj), split(obj["apiVersion"])[1]
+        if kind in defined or not (is_builtin(kind) or builtin.is_none_of_crds(kind)):
+            continue
+        if builtin.is_namespaced(kind, version) is None and (other := builtin.instead(kind)):
+            what = f"{obj['apiVersion']} {obj['kind']}"
+            text = f"apiVersion: Kubernetes {builtin.release()} does not serve {what}; write {other}"
+            yield key_of(obj), f"{key_of(obj)}: {text}"

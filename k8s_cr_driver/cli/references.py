@@ -7,9 +7,11 @@ that are `optional` are skipped, and those to what every cluster has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from k8s_cr_driver.cli.output import enumerated
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.backends import role_of
 from k8s_cr_driver.objects.fields import entries, field, mapping, pod_spec
@@ -41,6 +43,25 @@ def unknown(objects: Sequence[Object]) -> list[tuple[ObjectKey, ObjectKey]]:
         and not _is_always_there(wanted)
         and not (wanted.group_kind == _SECRET and (wanted.namespace, wanted.name) in promised)
     ]
+
+
+def undefined(objects: Sequence[Object], kinds: Collection[GroupKind]) -> Iterator[str]:
+    """A sentence for each kind that is neither built-in nor of the package."""
+    for kind in sorted(kinds):
+        names = [obj["metadata"]["name"] for obj in objects if kind_of(obj) == kind]
+        yield (
+            f"{kind} ({enumerated(names)}): the cluster must have its CustomResourceDefinition, or instantiate is refused; "
+            "add it to the package if nobody else installs it"
+        )
+
+
+def sentences(objects: Sequence[Object]) -> Iterator[str]:
+    """A sentence for each object that is missing, however many refer to it."""
+    referring: dict[ObjectKey, list[ObjectKey]] = defaultdict(list)
+    for obj, wanted in unknown(objects):
+        referring[wanted].append(obj)
+    for wanted, found in referring.items():
+        yield f"{enumerated(found)} {'refers' if len(found) == 1 else 'refer'} to {wanted}, which the package does not bring"
 
 
 def _is_always_there(key: ObjectKey) -> bool:

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
-from functools import partial
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.fields import texts
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.package import health_rules, manifests, parameters, schema, substitution
+from k8s_cr_driver.package import health_rules, manifests, parameters, samples, schema, substitution
 from k8s_cr_driver.package.tosca_meta import (
     _HASHES,
     _META_KEYS,
@@ -33,18 +33,31 @@ def check(folder: Path, files: Sequence[str] = ()) -> list[str]:
 
     `files` are the manifests that are wanted, as a request names them; without, all of them are.
     """
-    try:
+    problems = [text for _, text in of_folder(folder)]
+    with contextlib.suppress(InvalidPackage):  # a link, or a VNFD that cannot be read, which has been reported
         check_links(folder)
-    except InvalidPackage as error:
-        return [str(error)]
-    problems: list[str] = []
-    manifests_of = partial(_manifest_problems, files=files or manifest_files(folder))
-    for inspect in (_name_problems, _meta_problems, _definition_problems, manifests_of):
+        contents = definitions(folder)
         try:
-            problems += inspect(folder)
+            problems += _manifest_problems(folder, contents, files or manifest_files(folder))
         except InvalidPackage as error:
             problems.append(str(error))
     return list(dict.fromkeys(problems))
+
+
+def of_folder(folder: Path) -> list[tuple[str, str]]:
+    """(code, sentence) of each problem of TOSCA.meta, the files that it names and the VNFD; nothing of the manifests."""
+    try:
+        check_links(folder)
+    except InvalidPackage as error:
+        return [("tosca-meta", str(error))]
+    problems: list[tuple[str, str]] = []
+    rules = (("tosca-meta", _name_problems), ("tosca-meta", _meta_problems), ("vnfd", _definition_problems))
+    for code, inspect in rules:
+        try:
+            problems += ((code, text) for text in inspect(folder))
+        except InvalidPackage as error:
+            problems.append((code, str(error)))
+    return problems
 
 
 def _name_problems(folder: Path) -> Iterator[str]:
@@ -101,11 +114,10 @@ def _definition_problems(folder: Path) -> Iterator[str]:
                 yield f"{DEFINITIONS}/{file}: imports {name}, which is not in the package"
 
 
-def _manifest_problems(folder: Path, files: Sequence[str]) -> Iterator[str]:
+def _manifest_problems(folder: Path, contents: Mapping[str, dict[str, Any]], files: Sequence[str]) -> Iterator[str]:
     """Problems of the manifests for any request. Files are checked one by one, because a request may leave some of them out."""
-    contents = definitions(folder)
     declared, rules_file = parameters.declared(contents), health_rules.file(contents)
-    values = {name: sample(declaration) for name, declaration in declared.items()}
+    values = {name: samples.sample(declaration) for name, declaration in declared.items()}
     objects: list[Object] = []
     fill = substitution.filler(declared, values)
     for name in files or health_rules.unnamed(folder, [], rules_file):
@@ -116,11 +128,3 @@ def _manifest_problems(folder: Path, files: Sequence[str]) -> Iterator[str]:
     if not declared:
         # Sample values need not fit a schema.
         schema.check(objects)
-
-
-def sample(declaration: parameters.Declaration) -> Any:
-    """A value for a parameter that has none yet: its default, else a sample of its type."""
-    if declaration.secret:
-        return {"secretRef": {"name": "sample", "key": "sample"}}
-    samples = {"string": "sample", "integer": 1, "float": 1.0, "boolean": True}
-    return samples[declaration.type] if declaration.default is None else declaration.default

@@ -9,6 +9,7 @@ fields removed, Secrets without `stringData`.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,6 +43,19 @@ _LONGEST_FILE = 1024
 """Characters of a file's name. Each object is known by it, and a request may write `./` in it without end."""
 
 
+@dataclasses.dataclass
+class Report:
+    """What is wrong with single documents, in place of an error for the first of them; and where each object is written."""
+
+    problems: list[str] = dataclasses.field(default_factory=list)
+    repeated: list[tuple[ObjectKey, str, str]] = dataclasses.field(default_factory=list)
+    """(object, where it is written first, and again)."""
+    sources: list[tuple[Object, str]] = dataclasses.field(default_factory=list)
+
+    def refused(self, error: InvalidPackage) -> None:
+        self.problems.append(str(error))
+
+
 def load(
     root: Path,
     files: Sequence[str],
@@ -52,6 +66,7 @@ def load(
     in_place: bool = False,
     rules_file: str = health_rules.FILE,
     warn: Callable[[str], None] = lambda text: None,
+    report: Report | None = None,
 ) -> list[Object]:
     """
     The objects of `files`, in the order in which they are written.
@@ -60,36 +75,48 @@ def load(
 
     `files` are paths below `root`, the unpacked CSAR, and https URLs, whose content `fetch` returns. `fill` is given
     each object as it was parsed and returns it with the parameters filled in (`substitution.filler`).
-    `rules_file`: see `health_rules.file`. `warn` is given a sentence for each mistake in a rule that can be read.
+    `rules_file`: see `health_rules.file`. `warn` is given a sentence for each mistake in a rule that can be read. `report` takes
+    what is wrong with single documents, and the others are returned.
     Raises InvalidPackage, and InvalidRequest for a URL with credentials. Follow with `place` and `schema.check`.
     """
     if not files:
         raise InvalidPackage("lcm-kubernetes-def-files names no file; name at least one manifest of the package")
     objects: dict[ObjectKey, Object] = {}
     sources: dict[ObjectKey, str] = {}
+    refused = report.refused if report else _raised
     size, budget = 0, value_budget()
     rules = health_rules.Rules(root, files, rules_file, warn)
     for name in [*files, *health_rules.unnamed(root, files, rules_file)]:
-        content = read(root, name, fetch=fetch)
-        if len(shown(name)) > _LONGEST_FILE:
-            raise InvalidRequest(f"lcm-kubernetes-def-files: an entry has more than {_LONGEST_FILE:,} characters; shorten it")
+        content = _content(root, name, fetch)
         size += len(content)
         if size > SIZE_LIMIT:
             raise InvalidPackage(f"{shown(name)}: the manifests are larger than {SIZE_LIMIT // 1024**2} MiB together")
-        for source, raw in written(shown(name), content, budget):
-            if rules.take(raw, source, name):
-                continue
-            obj = _prepared(raw, source, fill, in_place=in_place)
-            key = key_of(obj)
-            if key in objects:
-                raise InvalidPackage(f"{key} is written twice: {sources[key]} and {source}; remove one of them")
-            objects[key], sources[key] = obj, source
+        for source, raw in written(shown(name), content, budget, refused=refused):
+            try:
+                if not rules.take(raw, source, name):
+                    _add(objects, sources, _prepared(raw, source, fill, in_place=in_place), source, report)
+            except InvalidPackage as error:
+                refused(error)
     found = list(objects.values())
-    if not found and not rules.of_kinds:
+    if report:
+        report.sources += [(obj, sources[key]) for key, obj in objects.items()]
+    if not (found or rules.of_kinds or report):
         raise InvalidPackage(f"{', '.join(map(shown, files))}: no object is written there; add one, or name other files")
     rules.write_to(found)
     check_limits(found, limits)
     return found
+
+
+def _add(
+    objects: dict[ObjectKey, Object], sources: dict[ObjectKey, str], obj: Object, source: str, report: Report | None
+) -> None:
+    key = key_of(obj)
+    if key not in objects:
+        objects[key], sources[key] = obj, source
+    elif report:
+        report.repeated.append((key, sources[key], source))
+    else:
+        raise InvalidPackage(f"{key} is written twice: {sources[key]} and {source}; remove one of them")
 
 
 def is_namespace(name: str) -> bool:
@@ -144,19 +171,39 @@ def _unknown(obj: Object, crds: Iterable[GroupKind]) -> str:
     return f"{obj['apiVersion']} {obj['kind']} (object {obj['metadata']['name']}){guess}"
 
 
-def written(name: str, content: bytes, budget: Budget) -> Iterator[tuple[str, Object]]:
-    """(where it is written, object) of every object in one file, lists flattened. InvalidPackage for what is no object."""
+def _content(root: Path, name: str, fetch: Fetch) -> bytes:
+    content = read(root, name, fetch=fetch)
+    if len(shown(name)) > _LONGEST_FILE:
+        raise InvalidRequest(f"lcm-kubernetes-def-files: an entry has more than {_LONGEST_FILE:,} characters; shorten it")
+    return content
+
+
+def _raised(error: InvalidPackage) -> None:
+    raise error
+
+
+def written(
+    name: str, content: bytes, budget: Budget, *, refused: Callable[[InvalidPackage], None] = _raised
+) -> Iterator[tuple[str, Object]]:
+    """(where it is written, object) of every object in one file, lists flattened.
+
+    `refused` takes the error for what is no object, and raises it unless the following ones are wanted.
+    """
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InvalidPackage(f"{name}, line {line}: is not UTF-8; manifests are UTF-8 text") from None
+        refused(InvalidPackage(f"{name}, line {line}: is not UTF-8; manifests are UTF-8 text"))
+        return
     try:
         for number, value in _counted(name, text, budget):
-            yield from _flattened(value, f"{name}, document {number}")
+            try:
+                yield from _flattened(value, f"{name}, document {number}")
+            except InvalidPackage as error:
+                refused(error)
     except DocumentError as error:
         line_text = f", line {error.line}" if error.line else ""
-        raise InvalidPackage(f"{name}, document {error.document}{line_text}: {error}") from None
+        refused(InvalidPackage(f"{name}, document {error.document}{line_text}: {error}"))
 
 
 def _counted(name: str, text: str, budget: Budget) -> Iterator[tuple[int, Any]]:

@@ -18,7 +18,8 @@ from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.crds import crds_of, defined_by, served_schema, served_versions
 from k8s_cr_driver.objects.fields import entries, field, mapping, similar, texts, type_name
 from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of, split
-from k8s_cr_driver.package import names, patterns
+from k8s_cr_driver.package import builtin, names, patterns
+from k8s_cr_driver.package.samples import NO_SAMPLES, Sampled
 from k8s_cr_driver.package.structural import Budget, Node, Path, TooMuch, Unknown, drop_nulls, unknown_fields, with_defaults
 from k8s_cr_driver.package.validation import Validation, Violation
 from k8s_cr_driver.redaction import lines
@@ -41,6 +42,8 @@ _MUTATING = {
     GroupKind("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): ("webhooks", "rules"),
     GroupKind("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): ("spec", "matchConstraints", "resourceRules"),
 }
+_WHOLE = frozenset({"enum", "anyOf", "oneOf", "not", "unique"})
+"""Keywords that a value within the field may decide."""
 _VALUES = frozenset({"default", "enum", "example"})
 """Keywords of a schema that hold values, and no schema."""
 
@@ -70,10 +73,37 @@ def check(objects: Sequence[Object]) -> None:
     `REPORTED` violations, one a line. Required fields are not asked of kinds that a mutating webhook or policy of the
     package has a rule for: the API server validates after these.
     """
-    problems = list(islice(_problems(objects), REPORTED + 1))
-    if problems:
-        problems[REPORTED:] = ["... and more"][: len(problems) - REPORTED]
-        raise InvalidPackage(lines(["custom resources do not fit their CustomResourceDefinitions:", *problems]))
+    found = list(islice(problems(objects), REPORTED + 1))
+    if found:
+        found[REPORTED:] = ["... and more"][: len(found) - REPORTED]
+        raise InvalidPackage(lines(["custom resources do not fit their CustomResourceDefinitions:", *found]))
+
+
+def builtin_problems(objects: Iterable[Object], sampled: Sampled = NO_SAMPLES) -> Iterator[str]:
+    """
+    A sentence for each field of a built-in kind that the API server would refuse, and of the `metadata` of any kind.
+
+    Of the Kubernetes whose kinds `builtin` has. Not for an operation: a newer cluster may know more fields.
+    """
+    budget = Budget(STEPS)
+    for obj in objects:
+        version = split(obj["apiVersion"])[1]
+        schema = builtin.schema(kind_of(obj), version)
+        parts: list[tuple[Path, Node, Any]] = [(("metadata",), builtin.metadata(), obj["metadata"])]
+        parts += [((), schema, {name: value for name, value in obj.items() if name != "status"})] if schema else []
+        for path, node, value in parts:
+            found = _builtin_problems(node, value, path, budget)
+            yield from (f"{key_of(obj)}: {_path(at)}: {text}" for at, text in found if not sampled.is_at(obj, at, around=True))
+
+
+def _builtin_problems(node: Node, value: Any, path: Path, budget: Budget) -> Iterator[tuple[Path, str]]:
+    for unknown in unknown_fields(node, value, path):
+        text = f"unknown field, which Kubernetes {builtin.release()} does not have; {_instead(unknown)}"
+        yield unknown.path, text
+    try:
+        yield from ((found.path, _text(found)) for found in Validation(budget).violations(node, value, path))
+    except TooMuch:
+        return
 
 
 def remove_nulls(objects: Iterable[Object], crd_of: Callable[[GroupKind], Object | None]) -> None:
@@ -91,7 +121,8 @@ def remove_nulls(objects: Iterable[Object], crd_of: Callable[[GroupKind], Object
             _drop_nulls(served_schema(crd, version), obj)
 
 
-def _problems(objects: Sequence[Object]) -> Iterator[str]:
+def problems(objects: Sequence[Object], sampled: Sampled = NO_SAMPLES) -> Iterator[str]:
+    """A sentence for each violation, with those that `check` leaves out; none for a field that holds a sample."""
     crds, refusals = crds_of(objects), _Refusals()
     for crd in crds.values():
         yield from (f"{key_of(crd)}: {one}" for one in _pattern_problems(mapping(crd, "spec"), ("spec",), refusals))
@@ -101,10 +132,11 @@ def _problems(objects: Sequence[Object]) -> Iterator[str]:
         kind = kind_of(obj)
         if kind in crds:
             validation = Validation(budget, completed=kind in completed)
-            yield from (f"{key_of(obj)}: {problem}" for problem in _object_problems(crds[kind], obj, validation, budget))
+            found = _object_problems(crds[kind], obj, validation, budget, sampled)
+            yield from (f"{key_of(obj)}: {problem}" for problem in found)
 
 
-def _object_problems(crd: Object, obj: Object, validation: Validation, budget: Budget) -> Iterator[str]:
+def _object_problems(crd: Object, obj: Object, validation: Validation, budget: Budget, sampled: Sampled) -> Iterator[str]:
     if wrong := names.problem(obj):
         yield wrong
     schema = served_schema(crd, split(obj["apiVersion"])[1])
@@ -112,14 +144,19 @@ def _object_problems(crd: Object, obj: Object, validation: Validation, budget: B
         known = ", ".join(f"{defined_by(crd).group}/{name}" for name in served_versions(crd))
         yield f"apiVersion: its CustomResourceDefinition serves only {known or 'no version'}"
         return
-    obj = _without_nulls(schema, obj)
-    for unknown in unknown_fields(schema, obj):
+    clean = _without_nulls(schema, obj)
+    for unknown in unknown_fields(schema, clean):
         yield f"{_path(unknown.path)}: unknown field, which the API server would drop; {_instead(unknown)}"
     try:
-        for violation in validation.violations(schema, with_defaults(schema, obj, budget)):
-            yield f"{_path(violation.path)}: {_text(violation)}"
+        for violation in validation.violations(schema, with_defaults(schema, clean, budget)):
+            if not _is_of_sample(obj, violation, sampled):
+                yield f"{_path(violation.path)}: {_text(violation)}"
     except TooMuch:
         return
+
+
+def _is_of_sample(obj: Object, violation: Violation, sampled: Sampled) -> bool:
+    return sampled.is_at(obj, violation.path, around=violation.keyword in _WHOLE)
 
 
 def _without_nulls(schema: Node, obj: Object) -> Object:

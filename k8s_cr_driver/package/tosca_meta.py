@@ -24,17 +24,24 @@ _HASHES = {"sha-224": "sha224", "sha-256": "sha256", "sha-384": "sha384", "sha-5
 
 
 def manifest_files(folder: Path) -> list[str]:
-    """The manifest files of a package, as lcm-kubernetes-def-files names them."""
-    return [name for name in _beside_manifests(folder) if name.endswith(SUFFIXES)]
+    """The manifest files of a package, as lcm-kubernetes-def-files names them; without those of charts."""
+    return [name for name in _beside_manifests(folder) if name.lower().endswith(SUFFIXES)]
 
 
 def other_files(folder: Path) -> list[str]:
     """Those beside the manifests that are taken for no manifests, although a request may name them."""
-    return [name for name in _beside_manifests(folder) if not name.endswith(SUFFIXES)]
+    return [name for name in _beside_manifests(folder) if not name.lower().endswith(SUFFIXES)]
+
+
+def charts(folder: Path) -> list[str]:
+    """The folders of Helm charts beside the manifests: Tacker's own driver applies them, this one does not."""
+    names = (name for name in _files(folder) if name.startswith(f"{MANIFESTS}/") and name.endswith("/Chart.yaml"))
+    return [name.removesuffix("/Chart.yaml") for name in names]
 
 
 def _beside_manifests(folder: Path) -> list[str]:
-    return [name for name in _files(folder) if name.startswith(f"{MANIFESTS}/")]
+    inside = tuple(f"{chart}/" for chart in charts(folder))
+    return [name for name in _files(folder) if name.startswith(f"{MANIFESTS}/") and not name.startswith(inside)]
 
 
 def unnamed(folder: Path) -> list[str]:

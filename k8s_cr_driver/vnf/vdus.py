@@ -11,7 +11,7 @@ instance, as with the in-tree driver.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
@@ -34,10 +34,37 @@ def assign(
     With `partial` the objects are not all of the package's, and VDUs that are none of them are left out.
     """
     names = {vdu: str(field(node, "properties", "name")) for vdu, node in nodes.items()}
-    found = _candidates(objects, names)
+    found = candidates(objects, nodes)
     assigned = {vdu: _only(vdu, names[vdu], several) for vdu, several in found.items() if several or not partial}
     _check_distinct(assigned)
     return assigned
+
+
+def candidates(objects: Iterable[CustomResource], nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, list[CustomResource]]:
+    """VDU id -> all objects that could be its object; `assign` wants exactly one. Raises InvalidPackage."""
+    return _candidates(objects, {vdu: str(field(node, "properties", "name")) for vdu, node in nodes.items()})
+
+
+def problems(
+    objects: Iterable[CustomResource], nodes: Mapping[str, Mapping[str, Any]], *, partial: bool = False
+) -> Iterator[tuple[str, str]]:
+    """(VDU id, sentence) of each VDU that `assign` would refuse; "" for what is of no single one."""
+    try:
+        found = candidates(objects, nodes)
+    except InvalidPackage as error:
+        yield "", str(error)
+        return
+    assigned = {}
+    for vdu, several in found.items():
+        try:
+            if several or not partial:
+                assigned[vdu] = _only(vdu, str(field(nodes[vdu], "properties", "name")), several)
+        except InvalidPackage as error:
+            yield vdu, str(error)
+    try:
+        _check_distinct(assigned)
+    except InvalidPackage as error:
+        yield "", str(error)
 
 
 def stored(manifest: Object, part: str) -> CustomResource:

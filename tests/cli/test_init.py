@@ -107,7 +107,9 @@ def test_a_namespace_of_its_own_is_part_of_the_package(tool: Tool, tmp_path: Pat
 
 
 def test_each_object_with_a_count_is_a_vdu_that_is_found(tool: Tool, tmp_path: Path) -> None:
-    hpa = obj("autoscaling/v2", "HorizontalPodAutoscaler", "big", spec={"scaleTargetRef": {"apiVersion": "apps/v1"}})
+    hpa = obj(
+        "autoscaling/v2", "HorizontalPodAutoscaler", "big", spec={"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1"}}
+    )
     hpa["spec"]["scaleTargetRef"] |= {"kind": "Deployment", "name": "big"}
     same = [deployment("same"), stateful_set("same")]
     source = written(tmp_path / "in.yaml", *same, deployment("big"), hpa, stateful_set("big-1"), counted(0, "none"))

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Samples in the place of parameters that have no value yet, so that a package is checked before it is used.
+
+What is found at a field that holds a sample says nothing of the package, and is dropped. All other findings stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.package import parameters, substitution
+from k8s_cr_driver.package.structural import Path
+
+
+class Sampled:
+    """Which fields of the objects of one package hold samples, and which hold parameters at all.
+
+    `names` are those of the parameters for which samples stand.
+    """
+
+    def __init__(self, names: Collection[str] = ()) -> None:
+        self._names = frozenset(names)
+        self._fields: dict[int, tuple[Object, list[tuple[Path, set[str]]]]] = {}  # with the object, so that its id stays
+
+    def recording(self, fill: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """`fill`, as `manifests.load` takes it, which notes the fields."""
+
+        def filled(raw: Any) -> Any:
+            found, obj = list(_references(raw, ())), fill(raw)
+            if found:
+                self._fields[id(obj)] = obj, found
+            return obj
+
+        return filled
+
+    def is_at(self, obj: Object, path: Path, *, around: bool = False) -> bool:
+        """Whether the field at `path` is a sample, or is in one; with `around` also whether it holds one."""
+        return any(path[: len(one)] == one or (around and one[: len(path)] == path) for one in self._sampled(obj))
+
+    def is_reference(self, obj: Object, path: Path) -> bool:
+        """Whether a parameter gives the value of the field."""
+        return any(one == path for one, _ in self._fields.get(id(obj), (obj, []))[1])
+
+    def _sampled(self, obj: Object) -> Iterator[Path]:
+        return (path for path, names in self._fields.get(id(obj), (obj, []))[1] if not self._names.isdisjoint(names))
+
+
+NO_SAMPLES = Sampled()
+
+
+def _references(value: Any, path: Path) -> Iterator[tuple[Path, set[str]]]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _references(item, (*path, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _references(item, (*path, index))
+    elif isinstance(value, str) and "${" in value and (names := substitution.references(value)):
+        yield path, names
+
+
+def sample(declaration: parameters.Declaration) -> Any:
+    """A value for a parameter that has none yet: its default, else a sample of its type."""
+    if declaration.secret:
+        return {"secretRef": {"name": "sample", "key": "sample"}}
+    if declaration.default is not None:
+        return declaration.default
+    allowed: Mapping[str, Any] = dict(declaration.constraints)
+    if allowed.get("valid_values"):
+        return allowed["valid_values"][0]
+    samples = {"string": "sample", "integer": 1, "float": 1.0, "boolean": True, "list": [], "map": {}}
+    return samples[declaration.type]
+
+
+def named_sample(declaration: parameters.Declaration) -> Any:
+    """A sample whose text differs by parameter, so that object names do not clash."""
+    value = sample(declaration)
+    is_text = value == "sample" and declaration.default is None
+    return declaration.name.lower().replace("_", "-") if is_text else value
