@@ -24,7 +24,7 @@ from k8s_cr_driver.cli.findings import ERROR, WARNING, Findings
 from k8s_cr_driver.cli.output import enumerated
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import dependencies
-from k8s_cr_driver.objects.fields import mapping, similar, text
+from k8s_cr_driver.objects.fields import mapping, similar
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.package import (
     alternatives,
@@ -70,11 +70,11 @@ def with_request(folder: Path, wish: Wish, findings: Findings, *, is_placed: boo
     try:
         body = package_input.body(wish.request)
         asked = Options().updated(mapping(body, "additionalParams"))
-        flavour, known = text(body, "flavourId"), list(vnfd.flavours(folder))
+        flavour, known = str(body.get("flavourId", "")), list(vnfd.flavours(folder))
     except InvalidRequest as error:
         findings.add("request", str(error).splitlines())
         return wish
-    if flavour not in known:
+    if "flavourId" in body and flavour not in known:
         near = similar(flavour, known)
         hint = f"did you mean {near}?" if near else f"the VNFD has {', '.join(known) or 'none'}"
         findings.add("request", [f"flavourId: {flavour!r} is no flavour of the package; {hint}"])
