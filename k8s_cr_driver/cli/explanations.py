@@ -32,6 +32,11 @@ CODES: Mapping[str, Explanation] = {
         "its first write.",
         "Generate the CRD anew from its source, as with controller-gen, or correct the field that the sentence names.",
     ),
+    "health-rule": Explanation(
+        "A readiness rule that may not do what it says",
+        "It can be read, and names a field or a kind that there is not, so that it never decides.",
+        "Correct the expression; k8s-cr health --explain shows what each rule has decided.",
+    ),
     "hook": Explanation(
         "A hook of Helm among the manifests",
         "`helm template` prints tests and the Jobs of a deletion like everything else. They are not applied, unless the "

@@ -17,8 +17,9 @@ import click
 
 from k8s_cr_driver.cli import init_sources, init_state
 from k8s_cr_driver.cli.findings import Findings
-from k8s_cr_driver.cli.inspection import Wish, inspect
+from k8s_cr_driver.cli.inspection import inspect
 from k8s_cr_driver.cli.output import counted, echo, print_table
+from k8s_cr_driver.cli.package_request import Wish
 from k8s_cr_driver.cli.validate import compare
 from k8s_cr_driver.package.manifests import is_namespace
 from k8s_cr_driver.package.tosca_meta import check_links

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,9 @@ from k8s_cr_driver.cli import (
 )
 from k8s_cr_driver.cli.findings import ERROR, WARNING, Findings
 from k8s_cr_driver.cli.output import enumerated
+from k8s_cr_driver.cli.package_request import Wish
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import dependencies
-from k8s_cr_driver.objects.fields import mapping, similar
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.package import (
     alternatives,
@@ -45,46 +45,8 @@ from k8s_cr_driver.package import (
 from k8s_cr_driver.package.places import Places
 from k8s_cr_driver.package.samples import Sampled
 from k8s_cr_driver.vnf import vdus
-from k8s_cr_driver.vnf.additional_params import Options
 
 _OF_THE_VNFD = {"tosca-meta", "vnfd", "scaling", "management-driver", "node-cluster"}
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What is to be checked: `given` are parameters as the command line has them."""
-
-    namespace: str
-    given: Mapping[str, str] = field(default_factory=dict)
-    files: Sequence[str] = ()
-    all_hooks: bool = False
-    request: Path | None = None
-    requested: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters in their types, as the request has them; those `given` come first."""
-
-
-def with_request(folder: Path, wish: Wish, findings: Findings, *, is_placed: bool) -> Wish:
-    """What the request of the wish asks for, too; `is_placed`: the namespace is that of the command line."""
-    if wish.request is None:
-        return wish
-    try:
-        body = package_input.body(wish.request)
-        asked = Options().updated(mapping(body, "additionalParams"))
-        flavour, known = str(body.get("flavourId", "")), list(vnfd.flavours(folder))
-    except InvalidRequest as error:
-        findings.add("request", str(error).splitlines())
-        return wish
-    if "flavourId" in body and flavour not in known:
-        near = similar(flavour, known)
-        hint = f"did you mean {near}?" if near else f"the VNFD has {', '.join(known) or 'none'}"
-        findings.add("request", [f"flavourId: {flavour!r} is no flavour of the package; {hint}"])
-    return replace(
-        wish,
-        namespace=wish.namespace if is_placed else asked.namespace,
-        files=wish.files or asked.files,
-        all_hooks=wish.all_hooks or asked.helm_hooks,
-        requested=asked.parameters,
-    )
 
 
 def inspect(folder: Path, wish: Wish, findings: Findings) -> list[Object]:
@@ -227,8 +189,9 @@ class _Inspection:
         fill = self.sampled.recording(substitution.filler(self.declared, self.values))
         objects: list[Object] = []
         try:
-            if files:
-                objects = manifests.load(self.folder, files, fill=fill, rules_file=self.rules_file, report=report)
+            if names := files or health_rules.unnamed(self.folder, [], self.rules_file):
+                warn, rules = report.warnings.append, self.rules_file
+                objects = manifests.load(self.folder, names, fill=fill, rules_file=rules, report=report, warn=warn)
         except (InvalidPackage, InvalidRequest) as error:
             report.problems.append(str(error))
         return _Set(objects if self.wish.all_hooks else helm_hooks.applied(objects), files, report, hooks=objects)
@@ -238,6 +201,7 @@ class _Inspection:
         for text in one.report.problems:
             code, better = leftovers.instead(self.folder, text)
             self.findings.add(code, [better])
+        self.findings.warn("health-rule", one.report.warnings)
         twice = (
             f"{key} is written twice: {first} and {again}; remove one of them" for key, first, again in one.report.repeated
         )

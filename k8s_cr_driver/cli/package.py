@@ -10,7 +10,8 @@ import click
 
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.findings import Findings
-from k8s_cr_driver.cli.inspection import Wish, inspect
+from k8s_cr_driver.cli.inspection import inspect
+from k8s_cr_driver.cli.package_request import Wish
 from k8s_cr_driver.package.csar import write
 
 

@@ -11,6 +11,7 @@ import click
 from k8s_cr_driver.cli import inspection, package_input, package_update, scaling_policies
 from k8s_cr_driver.cli.findings import Findings
 from k8s_cr_driver.cli.output import enumerated, output_option
+from k8s_cr_driver.cli.package_request import Wish, with_request
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import tosca_meta, vnfd
@@ -63,8 +64,8 @@ def validate(
     findings = Findings()
     try:
         with package_input.opened(path) as folder:
-            wish = inspection.Wish(namespace or package_input.requested(folder), given, files, all_hooks, request)
-            wish = inspection.with_request(folder, wish, findings, is_placed=namespace is not None)
+            wish = Wish(namespace or package_input.requested(folder), given, files, all_hooks, request)
+            wish = with_request(folder, wish, findings, is_placed=namespace is not None)
             objects = inspection.inspect(folder, wish, findings)
             if path.is_file() and (unnamed := tosca_meta.unnamed(folder)):
                 what = f"not named in {tosca_meta.TOSCA_META}, and Tacker unpacks only what that names"
@@ -79,7 +80,7 @@ def validate(
         raise click.exceptions.Exit(1)
 
 
-def compare(old: Path, new: Path, objects: Sequence[Object], wish: inspection.Wish, findings: Findings) -> None:
+def compare(old: Path, new: Path, objects: Sequence[Object], wish: Wish, findings: Findings) -> None:
     """Adds what a change from `old` cannot take over."""
     try:
         former = package_input.load(old, wish.given, lenient=True, all_hooks=wish.all_hooks)

@@ -50,6 +50,7 @@ class Report:
     problems: list[str] = dataclasses.field(default_factory=list)
     repeated: list[tuple[ObjectKey, str, str]] = dataclasses.field(default_factory=list)
     """(object, where it is written first, and again)."""
+    warnings: list[str] = dataclasses.field(default_factory=list)
     sources: list[tuple[Object, str]] = dataclasses.field(default_factory=list)
 
     def refused(self, error: InvalidPackage) -> None:
@@ -75,8 +76,8 @@ def load(
 
     `files` are paths below `root`, the unpacked CSAR, and https URLs, whose content `fetch` returns. `fill` is given
     each object as it was parsed and returns it with the parameters filled in (`substitution.filler`).
-    `rules_file`: see `health_rules.file`. `warn` is given a sentence for each mistake in a rule that can be read. `report` takes
-    what is wrong with single documents, and the others are returned.
+    `rules_file`: see `health_rules.file`. `warn` is given a sentence for each mistake in a rule that can be read. `report`
+    takes what is wrong with single documents, and the others are returned.
     Raises InvalidPackage, and InvalidRequest for a URL with credentials. Follow with `place` and `schema.check`.
     """
     if not files:
