@@ -17,7 +17,7 @@ from k8s_cr_driver.objects.fields import ListEntry, entries, integer, mapping, t
 from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of, labels
 from k8s_cr_driver.resources.base import REPLICAS, Children, CustomResource
 from k8s_cr_driver.resources.health import Health
-from k8s_cr_driver.resources.health.conditions import status_of
+from k8s_cr_driver.resources.health.conditions import is_trouble, status_of
 from k8s_cr_driver.resources.health.freshness import is_stale
 from k8s_cr_driver.resources.health.model import waiting
 from k8s_cr_driver.resources.registry import resource_for
@@ -98,7 +98,9 @@ def unfinished(live: Object) -> Health | None:
         return None
     for condition in contract.conditions(live):
         if condition.get("type") == contract.TOPOLOGY_RECONCILED and not _is_true(condition, live):
-            return waiting(text(condition, "reason"), f"its topology is not applied: {text(condition, 'message')}")
+            trouble = is_trouble(condition) and not is_stale(condition, integer(live, "metadata", "generation"))
+            message = f"its topology is not applied: {text(condition, 'message')}"
+            return waiting(text(condition, "reason"), message, trouble=trouble)
     workers = [entry for kind in contract.TOPOLOGY_WORKERS for entry in entries(topology, "workers", kind)]
     short = [
         *_short(live, "controlPlane", [mapping(topology, contract.TOPOLOGY_CONTROL_PLANE)]),

@@ -130,6 +130,30 @@ def test_a_cluster_whose_machines_are_those_of_its_topology_is_ready() -> None:
 
 
 @pytest.mark.parametrize(
+    ("reason", "generation", "trouble"),
+    [
+        ("ReconcileFailed", 2, True),
+        ("ReconcileFailed", 1, False),
+        ("ControlPlaneUpgradePending", 2, False),
+        ("MachineDeploymentsUpgradePending", 2, False),
+        ("ClusterCreating", 2, False),
+        ("", 2, False),
+    ],
+)
+def test_a_topology_that_cannot_be_applied_is_in_trouble(reason: str, generation: int, trouble: bool) -> None:
+    """Though Available is True: a provider's webhook denies the new version, and the former Machines are well."""
+    manifest = cluster(1, **{"md-0": 2})
+    conditions = [
+        {"type": "Available", "status": "True", "observedGeneration": 2},
+        {"type": "TopologyReconciled", "status": "False", "reason": reason, "observedGeneration": generation},
+    ]
+    status = {"conditions": conditions, "observedGeneration": 2}
+    live = {**manifest, "metadata": {**manifest["metadata"], "generation": 2}, "status": status}
+    found = resource_for(live).health(live)
+    assert (found.state, found.trouble) == (State.WAITING, trouble)
+
+
+@pytest.mark.parametrize(
     ("reported", "words"),
     [
         (workers(1), "workers: desiredReplicas is 1 instead of 2"),
