@@ -29,7 +29,7 @@ OF_AUTHORS = frozenset(
 INVENTORY_PREFIX = "k8s-cr-driver-"
 """Begins the name of every inventory's ConfigMap."""
 
-_PREFIXES = (OURS, f"used-by.{OURS}", "applyset.kubernetes.io/")
+_PREFIXES = (OURS, f"used-by.{OURS}", f"keeps.{OURS}", "applyset.kubernetes.io/")
 _INSTANCE = "tacker_vnf_instance_id"
 _HOLDERS = ("ownerReferences", "finalizers")
 _SHARED = frozenset({NAMESPACE, CRD})

@@ -23,7 +23,8 @@ from k8s_cr_driver.resources.base import OPTIONAL, REPLACE
 from k8s_cr_driver.vnf.vdus import VDU
 from tests.instance import BLUE, config_map, crontab_crd, deployment, obj
 
-WRITTEN = [*form(InventoryContent())["annotations"], labels.CREATED_BY_US, f"{labels.CREATED_BY_US}-2"]
+MADE, KEEPS = labels.CREATED_BY_US, f"{labels.KEEPS}/{BLUE}"
+WRITTEN = [*form(InventoryContent())["annotations"], MADE, f"{MADE}-2", KEEPS]
 LABELS = [labels.INSTANCE_LABEL, labels.PART_OF_LABEL, labels.used_by(BLUE), INVENTORY_LABEL, "applyset.kubernetes.io/id"]
 
 
