@@ -128,7 +128,8 @@ class Members:
         known = {*unknown, *self._applier.nodes, *(key for key, _ in self._informers.everything())}
         for resource, live in unlisted_members(context, known, lambda one, _: request(one)):
             if is_hidden(live, context.instance) and kind_of(live) in SHARED:
-                found.append(live)  # a release could not remove a label from the manager that restores it
+                whole = request(functools.partial(read_unlabeled, context, resource, key_of(live)))
+                found += [whole] if whole else []  # a release could not remove a label from the manager that restores it
             elif is_hidden(live, context.instance):
                 labelled = request(functools.partial(reclaim, context, resource, live))
                 if labelled is not None and self.must_go(key_of(labelled), labelled):

@@ -154,9 +154,15 @@ def _mark_namespace(context: WriteContext, live: Object) -> None:
     namespace = context.client.find(resource, ObjectKey(*NAMESPACE, "", name)) if name else None
     if resource is None or namespace is None or not (users(namespace) or is_created(namespace)):
         return  # no instance deletes it
-    if mark not in annotations_of(namespace):
-        metadata = {"uid": namespace["metadata"]["uid"], "annotations": {mark: "true"}}
+    if mark in annotations_of(namespace):
+        return
+    metadata = {"uid": namespace["metadata"]["uid"], "annotations": {mark: "true"}}
+    try:
         context.client.patch_metadata(resource, namespace, INVENTORY_MANAGER, **metadata)
+    except ApiError as error:
+        if error.status != 403:
+            raise
+        LOG.warning("%s stays, and another instance may delete its Namespace, which cannot be marked: %s", key_of(live), error)
 
 
 def announce(shared: Iterable[Object], instance: str, guests: Guests) -> None:

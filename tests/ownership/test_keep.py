@@ -796,3 +796,14 @@ def test_a_kept_object_that_another_instance_has_adopted_since_is_not_taken_back
     green.reconcile([config_map("data", b="3")])
     green.terminate()
     assert api.get("ConfigMap", "default", "data")["data"] == {"a": "1"}
+
+
+def test_a_namespace_that_may_not_be_marked_fails_no_release(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    """It is another instance's, which this account may read alone."""
+    Instance(api.url, GREEN).reconcile([HOME])
+    blue = Instance(api.url)
+    blue.reconcile([kept(config_map("a", "home"))])
+    api.knobs.denied.add(("patch", "", "namespaces", "*"))
+    blue.terminate()
+    assert api.names("ConfigMap", "home") == ["a"]
+    assert "another instance may delete its Namespace" in caplog.text
