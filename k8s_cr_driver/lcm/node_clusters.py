@@ -234,6 +234,7 @@ class Operation:
             lambda node: configuration.for_script(node, one.inventory.endpoint, self.parameters),
             one.kubectl,
             self._progress,
+            self.parameters.secrets,
         )
 
     @functools.cached_property

@@ -26,7 +26,7 @@ API_PORT, API_SERVER_PORT = 16443, 6443
 NOT_KEPT = ("password", "ssh_password", "force")
 """What a later request repeats, or does without."""
 PROXY = "proxy"
-_CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
+_CREDENTIALS = re.compile(r"(?<=://)([^/@]*)@")
 """In the URL of a proxy."""
 
 
@@ -77,8 +77,16 @@ class Parameters:
     """Files of the package that the new cluster gets, such as a network plugin."""
     api_port: int
     drain_timeout: int
-    proxy: Mapping[str, str]
+    proxy: Mapping[str, str] = field(repr=False)
     storage: storage.Storage
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that no error may have, although a script of the package is given them."""
+        named = "".join(self.proxy.values())
+        credentials = [found[1] for found in _CREDENTIALS.finditer(named)]
+        passwords = [one.rpartition(":")[2] for one in credentials]
+        return (self.masters.password, self.workers.password, *credentials, *passwords)
 
 
 @dataclass(frozen=True)

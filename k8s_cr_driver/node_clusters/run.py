@@ -64,7 +64,10 @@ class Run:
     def ensure(self) -> None:
         """The cluster of all servers afterwards. Raises DriverError."""
         facts = self.look(BOOT_WITHIN)
-        self._do(plan.ensure(self._wanted, facts))
+        phases = plan.ensure(self._wanted, facts)
+        if facts.cluster and self.inventory.is_balanced and len(plan.holders(self.inventory, facts)) != 1:
+            self._await_holder()
+        self._do(phases)
         self._verify()
 
     def leave(self, servers: Iterable[str]) -> None:
@@ -172,7 +175,8 @@ class Run:
         given = json.dumps(configuration.for_script(node, self.inventory.endpoint, self.parameters))
         path = f"{units.FOLDER}/install"
         self.run(node, files.replace(File(path, self.package.script, mode="0700")))
-        self.run(node, units.step("the package's script", "k8s-cr-install", (path,), given, INSTALL_WITHIN))
+        secrets = self.parameters.secrets
+        self.run(node, units.step("the package's script", "k8s-cr-install", (path,), given, INSTALL_WITHIN, secrets))
         self.run(node, script("the mark of the installation", MARK, INSTALLED, self._wanted.installed))
 
     def _configure(self, node: Node, changed: Sequence[File], start: Sequence[str]) -> None:

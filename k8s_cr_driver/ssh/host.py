@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from k8s_cr_driver.errors import DriverError
@@ -14,6 +14,7 @@ LINES = 8
 LINE_LIMIT = 300
 """Characters of each of them."""
 PORT = 22
+_BEGIN, _END, _REMOVED = "-----BEGIN ", "-----END ", "[removed]"
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,29 @@ class CommandFailed(HostError):
 
 def last_lines(output: str) -> str:
     """The end of what a command printed, on one line and without credentials."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    lines = _without_keys(line.strip() for line in output.splitlines() if line.strip())
     return foreign(" | ".join(printable(line[:LINE_LIMIT]) for line in lines[-LINES:]))
+
+
+def _without_keys(lines: Iterable[str]) -> list[str]:
+    """Without what stands between the marks of PEM, of which the last lines may show one only."""
+    kept, is_inside = list[str](), False
+    for line in lines:
+        begins, ends = _BEGIN in line, _END in line
+        if begins and ends:
+            kept.append(line)  # all of it on one line, as `foreign` removes it
+        elif begins:
+            kept.append(_REMOVED)
+            is_inside = True
+        elif ends:
+            kept, is_inside = kept if is_inside else [_REMOVED], False
+        elif not is_inside:
+            kept.append(line)
+    return kept
 
 
 def without(text: str, secrets: Sequence[str]) -> str:
     """`text` without these values, which a command may have printed."""
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, "[removed]")
+        text = text.replace(secret, _REMOVED)
     return text

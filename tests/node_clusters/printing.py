@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from k8s_cr_driver.node_clusters import parameters, run
+from k8s_cr_driver.node_clusters.kubeadm import balancing
 from k8s_cr_driver.ssh.command import Command
 from k8s_cr_driver.ssh.host import Host, Unreachable
 
@@ -25,6 +26,8 @@ class Hosts:
     dead: Collection[str] = ()
     noticed: int = 1
     holders: Collection[str] = ()
+    is_balanced: bool = False
+    """Whether the files of the load balancing are right."""
     connections: int = 0
     looks: int = 0
     done: list[str] = field(default_factory=list)
@@ -33,7 +36,8 @@ class Hosts:
         if host.name in self.dead:
             raise Unreachable(host, "no connection")
         if command.what == "the look at the server":
-            return f"{SERVER}holds={'yes' if host.name in self.holders else ''}\n"
+            holds = f"holds={'yes' if host.name in self.holders else ''}\n"
+            return SERVER + holds + (_files(host.name) if self.is_balanced else "")
         if command.what == "the look at the cluster":
             self.looks += 1
             members = [{"ID": one.server, "name": one.name, "peerURLs": [f"https://{one.address}:2380"]} for one in MASTERS]
@@ -44,6 +48,12 @@ class Hosts:
 
     def _nodes(self) -> list[dict[str, Any]]:
         return [_node(node.name, node.name not in self.dead or self.looks < self.noticed) for node in INVENTORY.nodes]
+
+
+def _files(name: str) -> str:
+    found = [balancing.haproxy(MASTERS, INVENTORY.endpoint)]
+    found += [balancing.keepalived(one, MASTERS, INVENTORY.endpoint, "4a1f", "eth0") for one in MASTERS if one.name == name]
+    return "".join(f"file={one.digest} {one.path}\n" for one in found)
 
 
 def _node(name: str, is_ready: bool) -> dict[str, Any]:

@@ -105,3 +105,18 @@ def test_a_later_request_repeats_nothing_but_its_secrets() -> None:
 def test_host_keys_are_read_without_their_comments() -> None:
     found = read({**GIVEN, "ssh_host_keys": [f"{ED25519} root@one"], "ssh_host_authorities": [ED25519]})
     assert (found.ssh_host_keys, found.ssh_host_authorities) == ((ED25519,), (ED25519,))
+
+
+@pytest.mark.parametrize(
+    ("proxy", "secrets"),
+    [
+        ({}, set()),
+        ({"http_proxy": "http://proxy.example:3128"}, set()),
+        ({"http_proxy": "http://a:word-1@p:1", "https_proxy": "http://b:w-2@p:1"}, {"a:word-1", "word-1", "b:w-2", "w-2"}),
+    ],
+)
+def test_the_credentials_of_a_proxy_are_secrets_of_scripts(proxy: dict[str, str], secrets: set[str]) -> None:
+    groups = {name: {**GIVEN[name], "password": f"word-of-{name}"} for name in ("master_node", "worker_node")}
+    found = read({**GIVEN, **groups, "proxy": proxy})
+    assert set(found.secrets) == secrets | {"word-of-master_node", "word-of-worker_node"}
+    assert not any(one in repr(found) for one in found.secrets)

@@ -42,12 +42,13 @@ def test_a_drain_does_not_wait_for_the_pods_of_a_dead_server(
 @pytest.mark.parametrize(
     ("holders", "found"), [((), "no node"), (("master-m0", "master-m2"), "master-m0, master-m2")], ids=["none", "two"]
 )
+@pytest.mark.parametrize("is_balanced", [False, True], ids=["configured now", "configured before"])
 def test_exactly_one_master_has_the_virtual_ip(
-    monkeypatch: pytest.MonkeyPatch, holders: tuple[str, ...], found: str
+    monkeypatch: pytest.MonkeyPatch, holders: tuple[str, ...], found: str, is_balanced: bool
 ) -> None:
     """With two, clients reach either; with none, nobody reaches the API, and kubeadm would wait for it in vain."""
     monkeypatch.setattr(run, "HOLDER_WITHIN", 0.05)
-    hosts = Hosts(holders=holders)
+    hosts = Hosts(holders=holders, is_balanced=is_balanced)
     with pytest.raises(DriverError, match=re.escape(f"{found} has the virtual IP; exactly one master has to, within")):
         operation(hosts).ensure()
     assert not any("kubeadm" in what for what in hosts.done)

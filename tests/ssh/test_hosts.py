@@ -14,7 +14,7 @@ from k8s_cr_driver.errors import NotPermitted
 from k8s_cr_driver.ssh import files
 from k8s_cr_driver.ssh.command import Command, script
 from k8s_cr_driver.ssh.files import File
-from k8s_cr_driver.ssh.host import CommandFailed, HostError, NotTrusted, OutOfTime, Unreachable
+from k8s_cr_driver.ssh.host import CommandFailed, HostError, NotTrusted, OutOfTime, Unreachable, last_lines
 from k8s_cr_driver.ssh.hosts import Hosts
 
 from .server import Server, another_key, serving
@@ -140,3 +140,22 @@ def test_a_file_is_replaced_whole_and_stays_when_its_check_fails(server: Server,
     assert path.read_text() == "right\n"
     assert [one.name for one in path.parent.iterdir()] == ["haproxy.cfg"]
     assert hashlib.sha256(path.read_bytes()).hexdigest() == right.digest
+
+
+LINES = [f"MIIEpAIBAAKCAQEA{line:054}" for line in range(20)]
+KEY = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *LINES, "-----END RSA PRIVATE KEY-----"])
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        (f"before\n{KEY}\nafter\n", "before | [removed] | after"),
+        (f"before\n{KEY[40:]}\nafter\n", "[removed] | after"),
+        (f"before\n{KEY[:400]}", "before | [removed]"),
+        (f"+ cat key\n+ {KEY}\n{KEY}\nafter", "+ cat key | [removed] | [removed] | after"),
+        ("a\nb", "a | b"),
+    ],
+    ids=["whole", "its end", "its begin", "two", "none"],
+)
+def test_no_part_of_a_private_key_is_among_the_last_lines(output: str, said: str) -> None:
+    assert last_lines(output) == said

@@ -147,8 +147,7 @@ class Run(runs.Run):
     @property
     def _hidden(self) -> tuple[str, ...]:
         """Values that no error may have."""
-        common_parameters = self.kubespray.common
-        return (common_parameters.masters.password, common_parameters.workers.password, self.kubespray.ansible.password)
+        return (*self.kubespray.common.secrets, self.kubespray.ansible.password)
 
     def _install_balancer(self, node: Node) -> None:
         given = json.dumps({"role": node.role.value, "name": node.name, "address": node.address})

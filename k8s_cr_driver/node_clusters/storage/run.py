@@ -80,6 +80,8 @@ class Run:
     """What the script of the package is given of a server, without its role here."""
     kubectl: Kubectl
     progress: Callable[[str], None]
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """Values that no error may have."""
     changes: int = 0
 
     def serve(self) -> None:
@@ -202,7 +204,8 @@ class Run:
         path = f"{units.FOLDER}/install-{role}"
         self._on(node, files.replace(File(path, self.script, mode="0700")))
         unit = f"k8s-cr-install-{role}".replace("_", "-")
-        self._on(node, units.step("the package's script", unit, (path,), json.dumps(given), INSTALL_WITHIN))
+        step = units.step("the package's script", unit, (path,), json.dumps(given), INSTALL_WITHIN, self.secrets)
+        self._on(node, step)
         if role == "nfs_client" and not self._node(node).has_client:
             raise InvalidPackage(f"{node.name}: lacks {missing} after script_path has run with the role {role}")
 
