@@ -148,13 +148,16 @@ def _private_keys(host: Host) -> list[asyncssh.SSHKey] | None:
 
 
 async def _output(connection: asyncssh.SSHClientConnection, host: Host, command: Command) -> str:
-    async with connection.create_process(command.line, encoding="utf-8", errors="replace") as process:
+    process = await connection.create_process(command.line, encoding="utf-8", errors="replace")
+    try:
         with contextlib.suppress(OSError):  # of a command that has ended already
             process.stdin.write(command.stdin)
             process.stdin.write_eof()
         out, err = await asyncio.gather(*(_read(stream, host, command) for stream in (process.stdout, process.stderr)))
         await process.wait_closed()
         status, signal = process.exit_status, process.exit_signal
+    finally:
+        process.close()  # without waiting: OpenSSH's server closes its side when the command ends, which it may never do
     if status is None and signal is None:
         raise ConnectionResetError("no status came")
     if status != 0:

@@ -8,7 +8,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import asyncssh
 import pytest
+from asyncssh.channel import MSG_CHANNEL_CLOSE
 
 from k8s_cr_driver.errors import NotPermitted
 from k8s_cr_driver.ssh import files
@@ -72,6 +74,17 @@ def test_commands_end_at_the_deadline_of_the_operation(server: Server) -> None:
 def test_a_command_that_hangs_ends_at_its_deadline(server: Server, hosts: Hosts) -> None:
     with pytest.raises(CommandFailed, match="did not end before its deadline"):
         hosts.run(server.host(), Command("a drain", ("sleep", "600"), within=0.3))
+
+
+def test_a_deadline_does_not_wait_for_the_server(server: Server, hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenSSH's server closes its side of a channel when the command ends, and not when the client has closed its own."""
+    channel = asyncssh.channel.SSHServerChannel
+    deaf = {**channel._packet_handlers, MSG_CHANNEL_CLOSE: lambda *_: None}
+    monkeypatch.setattr(channel, "_packet_handlers", deaf)
+    started = time.monotonic()
+    with pytest.raises(CommandFailed, match="a drain did not end before its deadline"):
+        hosts.run(server.host(), Command("a drain", ("sleep", "600"), within=0.3))
+    assert time.monotonic() - started < 10
 
 
 def test_a_command_that_floods_is_ended(server: Server, hosts: Hosts) -> None:
