@@ -73,7 +73,6 @@ _HEAD = """\
 # Written by a management driver of k8s-cr-driver: changes are lost.
 global
   log /dev/log local0
-  maxconn 20000
 defaults
   log global
   mode tcp
@@ -165,7 +164,10 @@ def with_entries(found: Balancer, name: str, entries_of: Mapping[str, Any]) -> M
 
 
 def configuration(data: Mapping[str, Mapping[str, Any]]) -> str:
-    """HAProxy's, whole. A NodePort is open on every node, so each node is a server of each."""
+    """HAProxy's, whole. A NodePort is open on every node, so each node is a server of each.
+
+    It has no `maxconn`: HAProxy takes what the server's limit of open files permits, and does not start with more.
+    """
     cluster = mapping(data, CLUSTER)
     nodes = [(text(one, "name"), text(one, "address")) for one in entries(cluster, "nodes")]
     masters = set(sequence(cluster, "masters"))

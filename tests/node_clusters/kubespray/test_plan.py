@@ -182,3 +182,8 @@ def test_a_master_never_leaves(leaving: list[str]) -> None:
 def test_nothing_leaves_a_cluster_that_does_not_respond() -> None:
     with pytest.raises(InvalidRequest, match="no master of the cluster responds"):
         plan.leave(wanted(), Found(Facts({})), ["w0"])
+
+
+def test_haproxy_takes_as_many_connections_as_the_server_permits() -> None:
+    """With a number of its own it does not start where the limit of open files is lower."""
+    assert "maxconn" not in load_balancer.configuration(balanced().data)
