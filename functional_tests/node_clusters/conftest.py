@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site whose machines go at the end."""
+"""The site of a module, whose SITE is the kind of it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cloud import openstack
-from tests.credentials import openstack as tacker_api
-
 from ..testbed.bed import Environment
-from .site import Site
+from .site import Site, opened
 
 
 @pytest.fixture(scope="module")
-def site(bed: Environment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with openstack.serving() as cloud, tacker_api.openstack() as tacker:
-        one = Site(tmp_path_factory.mktemp("site"), cloud, tacker)
+def site(bed: Environment, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with opened(request.module.SITE, tmp_path_factory.mktemp("site")) as one:
         yield one
-        one.close()

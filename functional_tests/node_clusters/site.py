@@ -4,36 +4,36 @@
 from __future__ import annotations
 
 import json
-import os
-import pickle
-import re
-import subprocess
-import sys
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import asyncssh
+import requests
 
-from k8s_cr_driver.package import scripts
 from tests.cloud import openstack
 from tests.cloud.openstack import OpenStack
 from tests.cloud.stacks import Deployed, Server
+from tests.cloud.stacks import Volume as Attached
+from tests.credentials import openstack as tacker_api
 from tests.credentials.openstack import Cloud as Tacker
 
 from ..testbed import network
-from ..testbed.nodes import USER, Node
-from ..testbed.processes import until
+from ..testbed.nodes import USER, Node, Volume
+from .script import Body, Conductor, KilledWhen, Outcome
 
-Body = dict[str, Any]
-MASTERS, WORKERS = "masterNode", "workerNode"
-VIP = str(network.NETWORK[100])
-DRIVER = "ha_masters"
+MASTERS, WORKERS, STORAGE, BALANCER = "masterNode", "workerNode", "storageServer", "loadBalancer"
+PLACES = {MASTERS: 1, WORKERS: 11, STORAGE: 16, BALANCER: 17}
+"""Of the first server of a VDU among the addresses of a site."""
+PLAIN = (STORAGE, BALANCER)
+"""Their servers have no Kubernetes."""
+HA, VOLUMES, KUBESPRAY, FAULTS = 100, 120, 140, 160
+"""Where the addresses of each site begin, whose tests may run side by side; the first is the virtual IP."""
+VIP = str(network.NETWORK[HA])
 VIM = "blue"
-# Seconds for one operation, however busy the host is.
-PATIENCE = 600.0
 _MANIFEST = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "of-the-package", "namespace": "default"}}
 _SCRIPT = """\
 #!/bin/sh
@@ -46,6 +46,7 @@ _OPTIONS = """\
 log_file = {log}
 [k8s_cr]
 allowed_endpoints = 127.0.0.1, {network}
+allowed_ssh_hosts = {network}
 allow_http_endpoints = true
 [k8s_cr_ssh_key:bed]
 private_key = {folder}/key
@@ -60,56 +61,39 @@ projects = {project}
 
 
 @dataclass
-class Outcome:
-    """What an operation has come to."""
-
-    failure: str
-    """"" if it has succeeded."""
-    log: list[str]
-    """What the script has logged, without the time."""
-
-    @property
-    def changes(self) -> int:
-        return self._counted(r"(\d+) changes")
-
-    @property
-    def connections(self) -> int:
-        return self._counted(r"(\d+) connections")
-
-    def _counted(self, pattern: str) -> int:
-        found = re.findall(pattern, "\n".join(self.log))
-        assert found, self
-        return int(found[-1])
-
-
-@dataclass
 class Site:
     """Use `add` and `replace` as Heat would, then `operate` as Tacker would."""
 
     folder: Path
     cloud: OpenStack
     tacker: Tacker
-    driver: str = DRIVER
+    driver: str = "ha_masters"
+    base: int = HA
+    has_kubernetes: bool = True
     deployed: Deployed = field(init=False)
     nodes: dict[str, Node] = field(default_factory=dict)
     """By the ids of the servers."""
+    volumes: dict[str, Volume] = field(default_factory=dict)
+    """Of the storage server, by their resources."""
     vims: Body = field(default_factory=dict)
     metadata: Body = field(default_factory=dict)
     error_data: Body = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.deployed = Deployed([], vip=VIP, vip_floating="", instance=str(uuid.uuid4()), pairs=VIP)
+        vip = str(network.NETWORK[self.base])
+        self.conductor = Conductor(self.folder)
+        self.deployed = Deployed([], vip=vip, vip_floating="", instance=str(uuid.uuid4()), pairs=vip)
         self.vims = {"vim1": {"vimId": "v", "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3", **self.cloud.vim()}}
-        key = asyncssh.generate_private_key("ssh-ed25519")
-        self._authorized = key.export_public_key().decode().strip()
-        (self.folder / "key").write_bytes(key.export_private_key())
+        self.key = self.folder / "key"
+        if not self.key.exists():
+            self.key.write_bytes(asyncssh.generate_private_key("ssh-ed25519").export_private_key())
+        self.authorized = asyncssh.import_private_key(self.key.read_bytes()).export_public_key().decode().strip()
         keystone = self.cloud.vim()["interfaceInfo"]["endpoint"]
-        values = {"log": self._log, "network": network.NETWORK, "folder": self.folder, "project": openstack.PROJECT}
-        self._write("tacker.conf", _OPTIONS.format(**values, keystone=keystone))
-        self._write("clouds.yaml", json.dumps({"clouds": {"tacker": self.tacker.entry}}))
-        self._write("Scripts/install.sh", _SCRIPT)
-        self._write("Files/manifest.yaml", json.dumps(_MANIFEST))
-        self._write(f"Scripts/{self.driver}.py", scripts.text(self.driver))
+        values = {"log": self.conductor.log, "network": network.NETWORK, "folder": self.folder, "project": openstack.PROJECT}
+        self.conductor.write("tacker.conf", _OPTIONS.format(**values, keystone=keystone))
+        self.conductor.write("clouds.yaml", json.dumps({"clouds": {"tacker": self.tacker.entry}}))
+        self.conductor.write("Scripts/install.sh", _SCRIPT)
+        self.conductor.write("Files/manifest.yaml", json.dumps(_MANIFEST))
 
     @property
     def parameters(self) -> Body:
@@ -127,29 +111,44 @@ class Site:
 
     # --- as Heat ----------------------------------------------------------------------------------------------------
 
-    def add(self, vdu: str, number: int) -> Server:
-        """A server is created."""
-        last = (101 if vdu == MASTERS else 111) + number
-        return self._boot(Server(vdu, number, str(uuid.uuid4()), str(network.NETWORK[last])))
+    def add(self, vdu: str, number: int = 0, address: str = "") -> Server:
+        """A server is created. The storage server gets the volumes that there are."""
+        own = address or str(network.NETWORK[self.base + PLACES[vdu] + number])
+        return self._boot(Server(vdu, number, str(uuid.uuid4()), own))
 
-    def replace(self, old: Server) -> Server:
-        """Another server takes the place, the port and the address of an old one."""
+    def replace(self, old: Server, address: str = "") -> Server:
+        """Another server takes the place and the port of an old one, and its address, unless another is given."""
         self.remove(old)
-        return self._boot(Server(old.vdu, old.number, str(uuid.uuid4()), old.address))
+        return self._boot(Server(old.vdu, old.number, str(uuid.uuid4()), address or old.address))
 
     def remove(self, server: Server) -> None:
         self.deployed.servers.remove(server)
         self.nodes.pop(server.id).remove()
 
+    def volume(self, resource: str) -> Volume:
+        """A volume is created, and takes the place of the one that the resource had."""
+        new = Volume(str(uuid.uuid4()))
+        old, self.volumes[resource] = self.volumes.get(resource), new
+        if old:
+            old.remove()
+        return new
+
     def close(self) -> None:
         for server in list(self.deployed.servers):
             self.remove(server)
+        for volume in self.volumes.values():
+            volume.remove()
 
     def _boot(self, server: Server) -> Server:
         node = self.nodes[server.id] = Node(f"{server.vdu[0]}{server.number}-{server.id[:8]}", server.address)
         self.deployed.servers.append(server)
         self.deployed.servers.sort(key=lambda one: (one.vdu, one.number))
-        node.boot(self._authorized)
+        volumes = tuple(self.volumes.values()) if server.vdu == STORAGE else ()
+        if server.vdu == STORAGE:
+            self.deployed.volumes = [
+                Attached(volume.id, resource, server.stack, (server.id,)) for resource, volume in self.volumes.items()
+            ]
+        node.boot(self.authorized, volumes=volumes, is_plain=server.vdu in PLAIN or not self.has_kubernetes)
         return server
 
     def of(self, vdu: str) -> list[Server]:
@@ -158,43 +157,24 @@ class Site:
     # --- as Tacker --------------------------------------------------------------------------------------------------
 
     def operate(
-        self, operation: str, *removes: Server, killed_when: Callable[[str], bool] | None = None, **parameters: Any
+        self, operation: str, *removes: Server, killed_when: KilledWhen | None = None, within: int = 0, **parameters: Any
     ) -> Outcome:
         """
-        The script runs as for this operation, and Tacker stores what it returns.
+        The script runs as for this operation, and Tacker stores what it returns, unless it was killed.
 
-        removes: the servers that the operation removes. killed_when: asked with what it has logged; if it is true, the process
-        is killed, and nothing is stored, as when the conductor dies. parameters: of the request.
+        removes: the servers that the operation removes. within: the time limit of the request, in seconds. parameters: of it.
         """
-        position = len(self._lines())
-        process = subprocess.Popen(
-            [sys.executable, self.folder / f"Scripts/{self.driver}.py"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "K8S_CR_CONDUCTOR_CONFIG": json.dumps([f"--config-file={self.folder / 'tacker.conf'}"])},
-        )
-        given = pickle.dumps(self._given(operation, removes, parameters))
-        assert process.stdin is not None
-        process.stdin.write(given)
-        process.stdin.close()
-        process.stdin = None
-        if killed_when:
-            assert until(lambda: killed_when("\n".join(self._lines()[position:])), PATIENCE), self._lines()[position:]
-            process.kill()
-            process.communicate()
-            return Outcome("killed", self._lines()[position:])
-        output, errors = process.communicate(timeout=PATIENCE)
-        outcome = Outcome(errors.decode(), self._lines()[position:])
-        assert bool(outcome.failure) == bool(process.returncode)
-        self._store(pickle.loads(output), outcome.failure)
+        returned, outcome = self.conductor.run(self.driver, self._given(operation, removes, within, parameters), killed_when)
+        if returned:
+            self._store(returned, outcome.failure)
         return outcome
 
-    def _given(self, operation: str, removes: Iterable[Server], parameters: Mapping[str, Any]) -> Body:
+    def _given(self, operation: str, removes: Iterable[Server], within: int, parameters: Mapping[str, Any]) -> Body:
         self.deployed.consoles = {server: node.console for server, node in self.nodes.items()}
         self.deployed.fill(self.cloud)
-        removed = [{"type": "COMPUTE", "resource": {"resourceId": one.id}} for one in removes]
-        request: Body = {"additionalParams": {"k8s_cluster_installation_param": parameters}}
+        removed = [{"type": "COMPUTE", "resourceTemplateId": one.vdu, "resource": {"resourceId": one.id}} for one in removes]
+        additional = {"k8s_cluster_installation_param": parameters, **({"wait-timeout": within} if within else {})}
+        request: Body = {"additionalParams": additional}
         if operation.startswith("heal"):
             request["vnfcInstanceId"] = [f"{one.vdu}-{one.id}" for one in removes]
         return {
@@ -222,6 +202,13 @@ class Site:
         options = ("--kubeconfig=/etc/kubernetes/admin.conf", f"--server=https://{server.address}:6443")
         return self.nodes[server.id].machine.run("kubectl", *options, *arguments)
 
+    def apply(self, *objects: Body) -> None:
+        """The cluster has these objects."""
+        name = f"/var/tmp/{uuid.uuid4()}.json"
+        listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        self.nodes[self.of(MASTERS)[0].id].machine.write(name, json.dumps(listed))
+        self.kubectl("apply", f"--filename={name}")
+
     def ready(self) -> set[str]:
         """The names of the nodes that are Ready."""
         listed = json.loads(self.kubectl("get", "nodes", "--output=json"))["items"]
@@ -233,26 +220,32 @@ class Site:
 
     def names(self) -> set[str]:
         """Those that the servers have as nodes."""
-        return {name_of(one) for one in self.deployed.servers}
+        return {name_of(one) for one in self.deployed.servers if one.vdu not in PLAIN}
+
+    def asked_by_vim(self, path: str) -> int:
+        """The status of a request to the API with what the instance has of the new VIM."""
+        entry = self.vims[VIM]
+        file = self.folder / "ca.pem"
+        file.write_text(entry["interfaceInfo"]["ssl_ca_cert"])
+        headers = {"Authorization": f"Bearer {entry['accessInfo']['bearer_token']}"}
+        url = entry["interfaceInfo"]["endpoint"] + path
+        return requests.get(url, headers=headers, verify=str(file), timeout=10).status_code
 
     def holders(self) -> list[Server]:
         """The masters that have the virtual IP."""
         shown = {one.id: self.nodes[one.id].machine.run("ip", "-o", "-4", "address", "show") for one in self.of(MASTERS)}
-        return [one for one in self.of(MASTERS) if f" {VIP}/" in shown[one.id]]
+        return [one for one in self.of(MASTERS) if f" {self.deployed.vip}/" in shown[one.id]]
 
-    @property
-    def _log(self) -> Path:
-        return self.folder / "conductor.log"
 
-    def _lines(self) -> list[str]:
-        """Whole lines, without the time."""
-        text = self._log.read_text() if self._log.exists() else ""
-        return [line.partition(" INFO ")[2] or line for line in text.splitlines()]
-
-    def _write(self, path: str, text: str) -> None:
-        file = self.folder / path
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text)
+@contextmanager
+def opened(kind: Callable[[Path, OpenStack, Tacker], Site], folder: Path) -> Iterator[Site]:
+    """A site whose machines go at the end. Servers have the key of the folder, or a new one."""
+    with openstack.serving() as cloud, tacker_api.openstack() as tacker:
+        one = kind(folder, cloud, tacker)
+        try:
+            yield one
+        finally:
+            one.close()
 
 
 def name_of(server: Server) -> str:

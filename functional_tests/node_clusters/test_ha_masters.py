@@ -5,19 +5,25 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import pytest
-import requests
+
+from builds import commands
 
 from ..conftest import Summary
 from ..testbed.nodes import Node
+from ..testbed.openstack import network as switch
+from ..testbed.openstack import security
 from ..testbed.processes import until
 from .probe import Probe
 from .site import MASTERS, VIM, VIP, WORKERS, Server, Site, name_of
 
+SITE = Site
 PORT = 16443
 PHASES = ("installation", "load balancing", "first master", "manifests", "masters", "workers")
 # Seconds, however busy the host is.
@@ -54,10 +60,10 @@ def test_the_cluster_is_a_vim_by_its_virtual_ip(site: Site) -> None:
     assert list(site.vims) == ["vim1", VIM]
     entry = site.vims[VIM]
     assert entry["interfaceInfo"]["endpoint"] == f"https://{VIP}:{PORT}"
-    assert asked_by_vim(site, "/api/v1/namespaces") == 200
+    assert site.asked_by_vim("/api/v1/namespaces") == 200
     token = entry["accessInfo"]["bearer_token"]
     assert [(one["name"], one["auth_cred"]["bearer_token"]) for one in site.tacker.vims.values()] == [(VIM, token)]
-    assert token not in (site.folder / "conductor.log").read_text()
+    assert token not in site.conductor.log.read_text()
 
 
 def test_a_second_run_changes_nothing(site: Site) -> None:
@@ -100,6 +106,18 @@ def outage(site: Site, server: Server, do: Callable[[Node], None], undo: Callabl
     return seconds
 
 
+def test_a_virtual_ip_that_its_holder_may_not_have_does_not_answer(site: Site) -> None:
+    """By the rules of the bed's cloud for a port without, and with, its allowed address pair."""
+    server = holder(site)
+    assert is_reached(VIP)
+    with secured(site.nodes[server.id], pairs=[]):
+        assert not is_reached(VIP)
+        assert is_reached(server.address)
+    with secured(site.nodes[server.id], pairs=[VIP]):
+        assert is_reached(VIP)
+    assert until(lambda: is_whole(site), READY_WITHIN, pause=0.5)
+
+
 def test_a_worker_comes_and_goes_when_its_pods_may(site: Site, summary: Summary) -> None:
     started = time.monotonic()
     added = site.add(WORKERS, 1)
@@ -133,22 +151,16 @@ def test_a_master_is_replaced(site: Site, summary: Summary) -> None:
     assert outcome.failure == ""
     assert site.ready() == site.names()
     assert members(site, other) == {name_of(one) for one in site.of(MASTERS)}
-    assert asked_by_vim(site, "/api/v1/namespaces") == 200
+    assert site.asked_by_vim("/api/v1/namespaces") == 200
     summary(f"heal of a master {time.monotonic() - started:.0f} s")
 
 
 def test_another_host_key_at_the_address_of_a_server_is_refused(site: Site) -> None:
     [worker] = site.of(WORKERS)
-    node = site.nodes[worker.id]
-    names = {path.name: path.read_bytes() for path in (node.machine.root / "etc/ssh").glob("ssh_host_*")}
-    node.renew_host_key()
-    node.machine.run("systemctl", "restart", "ssh")
-    outcome = site.operate("heal_end")
+    with site.nodes[worker.id].other_host_key():
+        outcome = site.operate("heal_end")
     assert outcome.failure.startswith(f"ha_masters: {name_of(worker)} ({worker.address}): its host key is none of those")
-    for name, content in names.items():
-        (node.machine.root / "etc/ssh" / name).write_bytes(content)
-    node.machine.run("systemctl", "restart", "ssh")
-    assert (site.operate("heal_end").changes) == 0
+    assert site.operate("heal_end").changes == 0
 
 
 def test_no_master_is_touched_when_two_of_three_are_dead(site: Site) -> None:
@@ -168,6 +180,34 @@ def test_no_master_is_touched_when_two_of_three_are_dead(site: Site) -> None:
 def test_a_terminate_takes_the_vim_away_first(site: Site) -> None:
     assert site.operate("terminate_start").failure == ""
     assert (list(site.vims), site.tacker.vims) == (["vim1"], {})
+
+
+def is_reached(address: str) -> bool:
+    try:
+        socket.create_connection((address, PORT), timeout=LOOK).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def secured(node: Node, pairs: list[str]) -> Iterator[None]:
+    """A security group permits everything meanwhile; the port may send from its own address and these."""
+    permitted = [{"direction": one, "ethertype": "IPv4", "protocol": None} for one in ("ingress", "egress")]
+    unnamed = {"remote_group_id": None, "remote_ip_prefix": None, "port_range_min": None, "port_range_max": None}
+    port = {
+        "port_security_enabled": True,
+        "security_groups": ["all"],
+        "fixed_ips": [{"ip_address": node.address}],
+        "allowed_address_pairs": [{"ip_address": one} for one in pairs],
+    }
+    group = {"security_group_rules": [{**one, **unnamed} for one in permitted]}
+    namespace = f"k8scr-{node.name}"
+    switch.load(namespace, security.TABLE, security.rules([port], {"all": group}, {}))
+    try:
+        yield
+    finally:
+        commands.run(["ip", "netns", "exec", namespace, "nft", "delete", "table", *security.TABLE.split()])
 
 
 def run(line: str, node: Node) -> None:
@@ -212,15 +252,6 @@ def members(site: Site, by: Server | None = None) -> set[str]:
     return {one["name"] for one in json.loads(listed)["members"]}
 
 
-def asked_by_vim(site: Site, path: str) -> int:
-    """The status of a request with what the entry of the VIM has."""
-    entry = site.vims[VIM]
-    file = site.folder / "ca.pem"
-    file.write_text(entry["interfaceInfo"]["ssl_ca_cert"])
-    headers = {"Authorization": f"Bearer {entry['accessInfo']['bearer_token']}"}
-    return requests.get(entry["interfaceInfo"]["endpoint"] + path, headers=headers, verify=str(file), timeout=10).status_code
-
-
 def keep_a_pod_on(site: Site, server: Server) -> None:
     """A Pod of a Deployment runs there, and none of it may be evicted."""
     labels = {"app": "kept"}
@@ -241,9 +272,7 @@ def keep_a_pod_on(site: Site, server: Server) -> None:
             "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}},
         },
     ]
-    file = site.nodes[site.of(MASTERS)[0].id].machine
-    file.write("/root/kept.json", json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    site.kubectl("apply", "--filename=/root/kept.json")
+    site.apply(*objects)
     site.kubectl("rollout", "status", "deployment/kept", "--timeout=120s")
 
 

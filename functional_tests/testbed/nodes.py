@@ -6,24 +6,32 @@ Each has a record of its own, so that a test can remove it and put another in it
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import asyncssh
 
 from builds import commands
 
-from . import config, network, paths
+from . import config, network, paths, rootfs, virtualenv
 from .ledger import Ledger
 from .machine import Machine
 from .openstack import images, kubernetes_node
-from .openstack.server import Image
+from .openstack.server import BY_ID, Image
 from .release import NEWEST
 
 FOLDER = paths.STATE / "nodes"
+_CLIENT = Path(__file__).parent / "templates" / "mount.nfs"
 USER = "nodeadmin"
 """Who may call `sudo` without a password."""
 _MARKS = "-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----"
 """Between these cloud-init prints the public keys of a server on its console."""
+PASSWORD = "word-of-the-user"
+"""Of USER."""
+MOUNT = "/usr/local/share/mount.nfs"
+"""On each server, what mounts NFS without a kernel that can; a server that has it at /usr/sbin is an NFS client."""
 
 
 def prepare(ledger: Ledger) -> None:
@@ -31,6 +39,33 @@ def prepare(ledger: Ledger) -> None:
     ledger.folder(FOLDER)
     ledger.others(FOLDER)
     _image()
+    ansible()
+
+
+def ansible() -> Path:
+    """The modules of Ansible, with its own collections only."""
+    return virtualenv.of_machines("ansible", "ansible_collections", "ansible")
+
+
+class Volume:
+    """A volume as a cloud has them: a block device, empty at first, that outlives the servers it is attached to."""
+
+    def __init__(self, identifier: str, size: int = 64 << 20) -> None:
+        self.id = identifier
+        self._ledger = Ledger(FOLDER / f"volume-{identifier[:8]}")
+        file = self._ledger.home / identifier
+        with file.open("wb") as empty:
+            empty.truncate(size)
+        self.device = self._ledger.loop(file)
+        """On the host."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """In a machine: as the kernel names it, which libblkid tries by /proc/partitions, and by its id, as udev would."""
+        return str(self.device), str(BY_ID / f"virtio-{self.id[:20]}")
+
+    def remove(self) -> None:
+        self._ledger.undo()
 
 
 class Node:
@@ -43,10 +78,18 @@ class Node:
         self.machine = Machine(self._ledger, name)
         self.console = ""
         """What it has printed of its host keys."""
+        self.host_keys: list[str] = []
 
-    def boot(self, authorized_key: str) -> None:
-        """Without waiting for the end of it."""
-        image, machine = _image(), self.machine
+    def boot(
+        self,
+        authorized_key: str,
+        *,
+        volumes: Sequence[Volume] = (),
+        is_plain: bool = False,
+        folders: Mapping[Path, str] | None = None,
+    ) -> None:
+        """Without waiting for the end of it. is_plain: without Kubernetes. folders: of the host -> where it sees them."""
+        image, machine = Image(str(rootfs.root_folder(images.PACKAGES))) if is_plain else _image(), self.machine
         machine.mount(Path(image.root))
         image.set_up(machine)
         machine.write("/etc/cloud/cloud-init.disabled", "")
@@ -55,10 +98,16 @@ class Node:
         machine.write("/etc/resolv.conf", f"nameserver {self.address}\n")  # nothing answers there, which is learned at once
         pods = f"10.244.{self.address.rpartition('.')[2]}.0/24"
         machine.write("/etc/cni/net.d/10-pods.conflist", config.render("pods.conflist", pods=pods))
+        machine.write(MOUNT, _CLIENT.read_text(), mode=0o755)
+        (machine.root / "usr/sbin/mount.nfs").unlink(missing_ok=True)
         self._add_user(authorized_key)
         self.renew_host_key()
         network.namespace(self._ledger, self.name, self.address)
-        machine.start(read_only={Path(one): target for one, target in image.read_only.items()}, volumes=image.volumes)
+        machine.start(
+            read_only={Path(one): target for one, target in image.read_only.items()} | dict(folders or {}),
+            volumes=image.volumes,
+            disks={volume.device: volume.names for volume in volumes},
+        )
 
     def renew_host_key(self) -> None:
         """Another host key, as a server has that has taken the place of this one; sshd reads it when it starts."""
@@ -66,7 +115,24 @@ class Node:
         for old in (self.machine.root / "etc/ssh").glob("ssh_host_*"):
             old.unlink()
         self.machine.write("/etc/ssh/ssh_host_ed25519_key", key.export_private_key().decode(), mode=0o600)
-        self.console = "\n".join((_MARKS[0], key.export_public_key().decode().strip(), _MARKS[1], ""))
+        public = key.export_public_key().decode().strip()
+        self.host_keys = [public]
+        self.console = "\n".join((_MARKS[0], public, _MARKS[1], ""))
+
+    @contextmanager
+    def other_host_key(self) -> Iterator[None]:
+        """Within it sshd shows another key, as a server would that has taken the place of this one."""
+        kept = {path: path.read_bytes() for path in (self.machine.root / "etc/ssh").glob("ssh_host_*")}
+        console, host_keys = self.console, self.host_keys
+        self.renew_host_key()
+        self.machine.run("systemctl", "restart", "ssh")
+        self.console, self.host_keys = console, host_keys
+        try:
+            yield
+        finally:
+            for path, content in kept.items():
+                path.write_bytes(content)
+            self.machine.run("systemctl", "restart", "ssh")
 
     def cut_off(self) -> None:
         """Nothing reaches it any more; it runs on."""
@@ -86,6 +152,7 @@ class Node:
     def _add_user(self, authorized_key: str) -> None:
         commands.run(["chroot", self.machine.root, "useradd", "--create-home", "--shell", "/bin/bash", USER])
         self.machine.write(f"/home/{USER}/.ssh/authorized_keys", f"{authorized_key}\n")
+        subprocess.run(["chroot", self.machine.root, "chpasswd"], input=f"{USER}:{PASSWORD}\n", text=True, check=True)
         self.machine.write(f"/etc/sudoers.d/{USER}", f"{USER} ALL=(ALL) NOPASSWD:ALL\n", mode=0o440)
 
 

@@ -2,6 +2,7 @@
 """Virtual environments of services whose pins and Tacker's need not agree: made once of a lock file, kept in the cache."""
 
 import os
+import shutil
 import sys
 import sysconfig
 from pathlib import Path
@@ -15,6 +16,8 @@ LOCKS = Path(__file__).parents[2] / "requirements"
 
 
 UV = Path(sysconfig.get_path("scripts")) / "uv"
+PYTHON_OF_MACHINES = "3.11"
+"""Debian 12's."""
 _TACKER = "tacker-"
 
 
@@ -26,6 +29,25 @@ def synced(name: str, *more: bytes) -> Path:
         run([UV, "venv", "--python", sys.executable, environment])
     run([UV, "pip", "sync", "--python", environment / "bin" / "python", lock])
     return environment
+
+
+def of_machines(name: str, folder_of_many: str, kept: str) -> Path:
+    """A folder of modules for the Python of the machines, as `requirements/<name>.lock` says; made at the first call.
+
+    kept: the one entry of `folder_of_many` in it that somebody there needs.
+    """
+    lock = LOCKS / f"{name}.lock"
+    folder = cache.folder() / f"{name}-{cache.digest(lock.read_bytes(), folder_of_many.encode(), kept.encode())}"
+    if not folder.exists():
+        unfinished = folder.with_name(f"{folder.name}.unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        version = ["--python", sys.executable, "--python-version", PYTHON_OF_MACHINES, "--only-binary", ":all:"]
+        run([UV, "pip", "install", "--target", unfinished, *version, "--require-hashes", "--requirements", lock])
+        for path in (unfinished / folder_of_many).iterdir():
+            if path.is_dir() and path.name != kept:
+                shutil.rmtree(path)
+        unfinished.rename(folder)
+    return folder
 
 
 def tackers() -> list[str]:

@@ -31,6 +31,17 @@ class Server:
 
 
 @dataclass
+class Volume:
+    """A volume of Cinder, as a resource of a server's own stack."""
+
+    id: str
+    resource: str
+    stack: str
+    servers: tuple[str, ...] = ()
+    """Ids of those that it is attached to."""
+
+
+@dataclass
 class Deployed:
     """What Heat has made for an instance."""
 
@@ -42,6 +53,7 @@ class Deployed:
     """What the masters may send from, beside their own addresses."""
     consoles: dict[str, str] = field(default_factory=dict)
     """What servers have printed, by their ids."""
+    volumes: list[Volume] = field(default_factory=list)
 
     def fill(self, cloud: OpenStack) -> None:
         """The cloud has the stack, and nothing else."""
@@ -49,7 +61,7 @@ class Deployed:
             f"/orchestration/stacks/vnf-{self.instance}/{STACK}/resources": {"resources": self._resources(cloud)},
             "/network/v2.0/ports": {"ports": self._ports()},
             "/network/v2.0/floatingips": {"floatingips": self._floating()},
-            "/block-storage/volumes/detail": {"volumes": [{"id": "v1", "attachments": [{"server_id": "s1"}]}, {"id": "v2"}]},
+            "/block-storage/volumes/detail": {"volumes": self._volumes()},
         }
         consoles = {f"/compute/servers/{server}/action": {"output": text} for server, text in self.consoles.items()}
         cloud.responses |= consoles
@@ -77,12 +89,19 @@ class Deployed:
                 self.resource(cloud, one.stack, f"{one.vdu}_CP1", "OS::Neutron::Port", f"port-{end}"),
                 self.resource(cloud, one.stack, f"{one.vdu}_fip", "OS::Neutron::FloatingIP", f"fip-{end}"),
             ]
+        listed += [self.resource(cloud, one.stack, one.resource, "OS::Cinder::Volume", one.id) for one in self.volumes]
         return listed
 
     def resource(self, cloud: OpenStack, stack: str, name: str, kind: str, identifier: str) -> dict[str, Any]:
         href = f"{cloud.url}/orchestration/stacks/vnf-{self.instance}-{name}/{stack}"
         links = [{"rel": "self", "href": f"{href}/resources/{name}"}, {"rel": "stack", "href": href}]
         return {"resource_name": name, "resource_type": kind, "physical_resource_id": identifier, "links": links}
+
+    def _volumes(self) -> list[dict[str, Any]]:
+        """With those of others."""
+        found: list[dict[str, Any]] = [{"id": "v1", "attachments": [{"server_id": "s1"}]}, {"id": "v2"}]
+        own = ({"id": one.id, "attachments": [{"server_id": server} for server in one.servers]} for one in self.volumes)
+        return [*found, *own]
 
     def _ports(self) -> list[dict[str, Any]]:
         found = [{"id": "port-vip", "fixed_ips": [{"ip_address": self.vip}], "allowed_address_pairs": []}]

@@ -19,7 +19,7 @@ REQUIREMENTS = Path(bootstrap.ROOT) / "requirements"
 def test_each_locked_package_has_hashes(lock: Path) -> None:
     text = lock.read_text()
     pinned = re.findall(r"^[\w.-]+==.*$", text, re.M)
-    assert len(pinned) > 20
+    assert len(pinned) >= 10
     assert len(re.findall(r"^[\w.-]+==.* \\\n +--hash=sha256:[0-9a-f]{64}", text, re.M)) == len(pinned)
 
 

@@ -15,9 +15,9 @@ from k8s_cr_driver.lcm import hook
 from k8s_cr_driver.lcm.kubespray import kubespray
 from k8s_cr_driver.lcm.node_clusters import persistent_volumes
 from k8s_cr_driver.ssh.host import Host
-from tests.cloud import openstack, stacks
+from tests.cloud import openstack
 from tests.cloud.openstack import OpenStack
-from tests.cloud.stacks import Deployed, Server
+from tests.cloud.stacks import Deployed, Server, Volume
 from tests.node_clusters.storage import machines
 from tests.node_clusters.storage.machines import Machine
 
@@ -35,11 +35,8 @@ class Tacker:
     def __init__(self, cloud: OpenStack, found: dict[str, Machine], package: Path) -> None:
         self.cloud, self.machines, self.package = cloud, found, package
         self.deployed = Deployed([Server(vdu, 0, f"{vdu}-server", address) for vdu, address in ADDRESSES.items()])
+        self.deployed.volumes = [Volume(ID, "volume", "storageServer-0-id", ("storageServer-server",))]
         self.deployed.fill(cloud)
-        volume = self.deployed.resource(cloud, "storageServer-0-id", "volume", "OS::Cinder::Volume", ID)
-        cloud.responses[f"/orchestration/stacks/vnf-{stacks.INSTANCE}/{stacks.STACK}/resources"]["resources"].append(volume)
-        attached = {"id": ID, "attachments": [{"server_id": "storageServer-server"}]}
-        cloud.responses["/block-storage/volumes/detail"]["volumes"].append(attached)
 
     def heal(
         self, driver: Callable[[hook.Call], None] = persistent_volumes, *, force: bool = False, with_volume: bool = False
