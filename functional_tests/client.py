@@ -175,11 +175,16 @@ class Client:
     def delete(self, instance_id: str) -> None:
         self._call("DELETE", f"{_INSTANCES}/{instance_id}")
 
-    def instantiate(self, instance_id: str, vim: Body, additional_params: Body, *, flavour: str = "simple") -> str:
-        """`vim` is a VimConnectionInfo; the paths of the manifests are among the additional parameters."""
+    def instantiate(
+        self, instance_id: str, vim: Body, additional_params: Body, *, flavour: str = "simple", **more: Any
+    ) -> str:
+        """`vim` is a VimConnectionInfo; the paths of the manifests are among the additional parameters.
+
+        more: other attributes of the request.
+        """
         return self._start(
             instance_id, "instantiate",
-            flavourId=flavour, vimConnectionInfo={"vim1": vim}, additionalParams=additional_params,
+            flavourId=flavour, vimConnectionInfo={"vim1": vim}, additionalParams=additional_params, **more,
         )  # fmt: skip
 
     def scale(
