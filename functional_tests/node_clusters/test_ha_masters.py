@@ -118,6 +118,19 @@ def test_a_virtual_ip_that_its_holder_may_not_have_does_not_answer(site: Site) -
     assert until(lambda: is_whole(site), READY_WITHIN, pause=0.5)
 
 
+def test_a_virtual_ip_that_two_have_fails_the_operation(site: Site) -> None:
+    other = next(one for one in site.of(MASTERS) if one != holder(site))
+    machine = site.nodes[other.id].machine
+    machine.run("ip", "address", "add", f"{VIP}/32", "dev", "eth0")
+    outcome = site.operate("heal_end")
+    machine.run("ip", "address", "delete", f"{VIP}/32", "dev", "eth0")
+    commands.run(["ip", "neighbour", "flush", VIP])  # the host may have learned the other's link address
+    assert "has the virtual IP; exactly one master has to, within" in outcome.failure
+    assert name_of(other) in outcome.failure and name_of(holder(site)) in outcome.failure
+    outcome = site.operate("heal_end")
+    assert (outcome.failure, outcome.changes) == ("", 0)
+
+
 def test_a_worker_comes_and_goes_when_its_pods_may(site: Site, summary: Summary) -> None:
     started = time.monotonic()
     added = site.add(WORKERS, 1)
