@@ -538,6 +538,13 @@ def given_namespaces(conf: cfg.ConfigOpts, project: str) -> list[str]:
     return [] if group is None else list(group.allowed_namespaces)
 
 
+def reserved_namespaces(conf: cfg.ConfigOpts, ids: Iterable[str]) -> list[str]:
+    """Patterns of those that groups of other projects and VIMs than these have; `*` reserves nothing."""
+    own = {f"k8s_cr:{one}" for one in ids}
+    others = (_group(conf, name, POLICY) for name in conf.list_all_sections() if name.startswith("k8s_cr:") and name not in own)
+    return [pattern for group in others for pattern in group.allowed_namespaces if pattern.strip("*")]
+
+
 def _policy(options: Any) -> Policy:
     """The policy that the options with the names of its fields give."""
     values: dict[str, Any] = {field.name: options[field.name] for field in fields(Policy) if field.name in options}

@@ -23,7 +23,7 @@ from k8s_cr_driver.errors import ApiError, Forbidden
 from k8s_cr_driver.lcm import conf, initiator, vim
 from k8s_cr_driver.lcm.initiator import Initiator
 from k8s_cr_driver.lcm.instance_info import StoredInstance, project_of
-from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.objects.keys import NAMESPACE, Object, key_of, kind_of
 from k8s_cr_driver.ownership.labels import bringers, is_created, users
 from k8s_cr_driver.package import scripts
 from k8s_cr_driver.resources.base import CustomResource
@@ -74,6 +74,7 @@ def check(
         raise Forbidden(
             f"{found}. Only users with the policy rule {UNRESTRICTED} may have that ([k8s_cr] restrict_tenants); {remedy}"
         )
+    session.makes(namespaces.absent)
 
 
 def check_scripts(vnfd: Any, began: Initiator) -> None:
@@ -116,15 +117,21 @@ def _has_rule(began: Initiator, rule: str) -> bool:
 
 
 class _Namespaces:
-    """Which namespaces a tenant may use: what the operator gives its project, and what instances of this have made."""
+    """Which namespaces a tenant may use: what the operator gives its project, and what instances of this have made.
+
+    `absent` are those that the package brings and that did not exist when they were judged.
+    """
 
     def __init__(self, stored: StoredInstance, session: Session, manifests: Iterable[Object]) -> None:
         self._stored, self._session = stored, session
         self._given = conf.given_namespaces(CONF, stored.project)
+        self._reserved = conf.reserved_namespaces(CONF, (stored.project, vim.identifier(stored.vim)))
         self._closed = {CONF.k8s_cr.inventory_namespace, stored.inventory_namespace}
+        self._brought = {key_of(one).name for one in manifests if kind_of(one) == NAMESPACE}
+        self.absent: set[str] = set()
 
     def why_not(self, name: str) -> str:
-        """Why objects may not be in a namespace; "" if they may. One that does not exist is not that of others."""
+        """Why objects may not be in a namespace; "" if they may."""
         if name in self._closed:
             return "holds the inventories of this driver"
         if name.startswith(tenants.OF_CLUSTER):
@@ -135,7 +142,12 @@ class _Namespaces:
             live = self._session.namespace(name)
         except ApiError as error:
             return f"is none that the operator gives the project, and cannot be read: {error}"
-        if live is None or self._is_own(live):
+        if live is not None and self._is_own(live):
+            return ""
+        if live is None and name not in self._brought:
+            return "does not exist, and the package does not bring it"
+        if live is None and not matches(name, self._reserved):
+            self.absent.add(name)
             return ""
         return "is none that the operator gives the project ([k8s_cr:PROJECT] allowed_namespaces), or its instances made"
 

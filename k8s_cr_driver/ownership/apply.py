@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.errors import ApiError, Conflict, Contended
+from k8s_cr_driver.errors import ApiError, Conflict, Contended, Forbidden
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import served_versions, with_stored_versions
 from k8s_cr_driver.objects.derived import leaves, stale_fields
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.immutable import ignored_fields, staying_fields
-from k8s_cr_driver.objects.keys import CRD, Object, annotations_of, is_of_every_namespace, key_of, kind_of, labels
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, annotations_of, is_of_every_namespace, key_of, kind_of, labels
 from k8s_cr_driver.ownership import taken
 from k8s_cr_driver.ownership.context import WriteContext, marked, with_owner_labels
 from k8s_cr_driver.ownership.labels import KEEP, RELEASED_BY, SHARED, has_applied, is_created, is_kept, used_by, users
@@ -271,6 +271,8 @@ def _exactly(live: Object, obj: CustomResource, *, unchanged: bool) -> CustomRes
 def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     """Labels a shared object of others. A rollback of one that uses it already asks no more."""
     key, is_user = obj.key, used_by(context.instance) in labels(live)
+    if key.group_kind == NAMESPACE and key.name in context.makes and not is_user:
+        raise Forbidden(f"{key}: another VNF instance has made it while this operation ran; retry to have it judged again")
     if not (context.yields and (is_user or context.inventory.content.was_member(key))):
         _check_brought(context, obj, resource, live)
     absent = sorted(labels(obj.manifest).keys() - labels(live).keys())

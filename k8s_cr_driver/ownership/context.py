@@ -38,6 +38,8 @@ class WriteContext:
     adopt: bool = False
     adopts_crds: bool = True
     """Whether `adopt` holds for CRDs, and a CRD that another instance has left may be taken: not by a tenant."""
+    makes: frozenset[str] = frozenset()
+    """Namespaces that the instance may use because nobody had made them: those that others have made since are refused."""
     keep_autoscaled: bool = True
     """Leave a replica count to the autoscaler that owns it; False in SCALE, which then fails and names it."""
     autoscalers: Mapping[ObjectKey, str] = field(default_factory=dict)

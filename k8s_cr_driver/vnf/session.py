@@ -10,7 +10,7 @@ import contextlib
 import functools
 import math
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 
@@ -190,6 +190,10 @@ class Session:
             if error.status != 404:
                 raise
             return None
+
+    def makes(self, namespaces: Iterable[str]) -> None:
+        """Those of the instance's own making: one that others have made meanwhile refuses the operation."""
+        self._context = replace(self._context, makes=frozenset(namespaces))
 
     def place(self, desired: list[Object], before: VduObjects | None = None) -> list[CustomResource]:
         """The objects in their namespaces, checked against the package's own CRDs.

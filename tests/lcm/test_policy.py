@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,10 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.errors import Forbidden
 from k8s_cr_driver.lcm import conf, desired, permitted
-from k8s_cr_driver.objects.keys import ObjectKey
+from k8s_cr_driver.objects.keys import ObjectKey, labels
 from k8s_cr_driver.vnf.policy import Policy
-from tests.fake_api import FakeApi
-from tests.instance import GREEN, config_map, crontab, crontab_crd, obj
+from tests.fake_api import FakeApi, faults
+from tests.instance import GREEN, config_map, crontab, crontab_crd, obj, wait_for
 from tests.instance import Instance as EngineInstance
 from tests.lcm.instance import Instance, make_vnfd
 from tests.lcm.users import requested_by
@@ -280,6 +282,46 @@ def test_a_tenant_has_nothing_in_a_namespace_of_others_unless_the_operator_gives
         blue.instantiate()
     assert no.value.status == 403 and cluster.requests.writes == []
     red(allowed_namespaces=["red-*"])
+    blue.instantiate()
+
+
+@pytest.mark.usefixtures("tenant")
+def test_a_tenant_names_no_namespace_that_others_may_make(cluster: FakeApi, tmp_path: Path) -> None:
+    """Objects that wait would be in it as soon as others have made it."""
+    with pytest.raises(sol_ex.SolException, match=r"web: its namespace does not exist, and the package does not bring it"):
+        Instance(cluster, tmp_path, [web()]).instantiate()
+    assert cluster.requests.writes == []
+
+
+@pytest.mark.usefixtures("tenant")
+def test_a_tenant_joins_no_namespace_that_others_make_meanwhile(cluster: FakeApi, tmp_path: Path) -> None:
+    is_made = threading.Event()
+    cluster.fail(faults.held(end=is_made), method="PATCH", path="/namespaces/red-1$")
+    blue = Instance(cluster, tmp_path, [RED_1, web()])
+
+    def make() -> None:
+        wait_for(cluster, lambda: bool(cluster.requests.select("PATCH", "/namespaces/red-1")))
+        EngineInstance(cluster.url, GREEN).reconcile([RED_1])
+        is_made.set()
+
+    with ThreadPoolExecutor() as pool:
+        made = pool.submit(make)
+        with pytest.raises(sol_ex.SolException, match="another VNF instance has made it while this operation ran") as refused:
+            blue.instantiate()
+        made.result()
+    assert refused.value.status == 403
+    assert cluster.find("Deployment", "red-1", "web") is None
+    assert blue.inst.id not in str(labels(cluster.get("Namespace", None, "red-1")))
+
+
+@pytest.mark.usefixtures("tenant")
+def test_a_tenant_makes_no_namespace_that_the_operator_gives_others(
+    cluster: FakeApi, tmp_path: Path, red: Callable[..., None]
+) -> None:
+    red(allowed_namespaces=["red-*"])
+    blue = Instance(cluster, tmp_path, [RED_1, web()])
+    with requested_by("member", "blue"), pytest.raises(sol_ex.SolException, match="none that the operator gives the project"):
+        blue.instantiate()
     blue.instantiate()
 
 
