@@ -35,6 +35,8 @@ TEMPLATES = 20_000
 """Files of a chart that are looked at."""
 _TEXTS = 64 * 1024 * 1024
 """Bytes of them together."""
+_DEPTH = 5
+"""Charts within each other."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,10 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
             yield name, one.read_bytes()
 
 
-def _archived(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
+def _archived(name: str, content: bytes, depth: int = 1) -> Iterator[tuple[str, bytes]]:
     """The templates in an archive, without unpacking it; those of dependencies, which are archives in it, as well."""
+    if depth > _DEPTH:
+        raise InvalidPackage(f"{name}: is a chart within {_DEPTH} others, and may be within {_DEPTH - 1}")
     try:
         with tarfile.open(fileobj=io.BytesIO(content)) as archive:
             for member in archive:
@@ -133,6 +137,6 @@ def _archived(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
                 if file and "templates" in parts:
                     yield member.name, file.read()
                 elif file and member.name.endswith(_ARCHIVES) and "charts" in parts and name != member.name:
-                    yield from _archived(member.name, file.read())
+                    yield from _archived(member.name, file.read(), depth + 1)
     except (tarfile.TarError, OSError, EOFError) as error:
         raise InvalidPackage(f"{name}: is no archive of a chart: {error}") from None

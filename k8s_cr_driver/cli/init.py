@@ -100,7 +100,8 @@ def _as_before(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """The options, with those of the run before in place of those that are not given."""
     kept = {name: before[name] for name in given if not given[name] and before.get(name)}
     if kept:
-        shown = "; ".join(f"{name}: {value}" for name, value in kept.items() if name not in ("sets", "values"))
+        # Files of values, too: the folder may be that of others.
+        shown = "; ".join(f"{name}: {value}" for name, value in kept.items() if name != "sets")
         echo(f"As before: {', '.join(kept)}" + (f" ({shown})" if shown else ""), err=True)
     id = str(before.get("descriptor_id") or uuid.uuid4())
     return {**given, **kept, "descriptor_id": id}

@@ -70,7 +70,7 @@ def vim(
             token = _token_of_account(kubeconfig, folder, account, **options)
         info = {NAME: connection_info(endpoint, token)}
         request = package_input.request_of(folder) if folder else {}
-    text = json.dumps({**request, "vimConnectionInfo": info} if request else info, indent=2, ensure_ascii=False)
+    text = json.dumps({**request, "vimConnectionInfo": info} if request else info, indent=2)
     if output:
         _write_private(output, text + "\n")
         echo(f"Wrote {output}", err=True)

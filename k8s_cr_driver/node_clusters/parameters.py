@@ -26,8 +26,11 @@ API_PORT, API_SERVER_PORT = 16443, 6443
 NOT_KEPT = ("password", "ssh_password", "force")
 """What a later request repeats, or does without."""
 PROXY = "proxy"
-_CREDENTIALS = re.compile(r"(?<=://)([^/@]*)@")
-"""In the URL of a proxy."""
+_CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)?(.*)@", re.IGNORECASE)
+"""In the URL of a proxy, which may have no scheme, and a password with any character."""
+SETTINGS = "settings"
+_SECRET = re.compile("passw|(secret|token|private_key|secret_key)$", re.IGNORECASE)
+"""In the name of one of `settings`, which are variables of Ansible, whose value is a text."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,8 @@ class Parameters:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Values that no error may have, although a script of the package is given them."""
-        named = "".join(self.proxy.values())
-        credentials = [found[1] for found in _CREDENTIALS.finditer(named)]
-        passwords = [one.rpartition(":")[2] for one in credentials]
+        credentials = [found[2] for value in self.proxy.values() if (found := _CREDENTIALS.match(value))]
+        passwords = [one.partition(":")[2] for one in credentials]
         return (self.masters.password, self.workers.password, *credentials, *passwords)
 
 
@@ -136,15 +138,24 @@ def read(given: Any, kept: Mapping[str, Any], instance: str, way: Way = KUBEADM)
 
 
 def without_secrets(merged: Mapping[str, Any]) -> dict[str, Any]:
-    """What may be kept in the instance."""
     kept = {
         key: without_secrets(value) if isinstance(value, Mapping) else value
         for key, value in merged.items()
         if key not in NOT_KEPT
     }
     if isinstance(proxy := kept.get(PROXY), Mapping):
-        kept[PROXY] = {key: _CREDENTIALS.sub("", value) if isinstance(value, str) else value for key, value in proxy.items()}
+        kept[PROXY] = {key: _CREDENTIALS.sub(r"\1", value) if isinstance(value, str) else value for key, value in proxy.items()}
+    if SETTINGS in kept:
+        kept[SETTINGS] = _harmless(kept[SETTINGS])
     return kept
+
+
+def _harmless(value: Any) -> Any:
+    """Without what the names of its parts call secret."""
+    if isinstance(value, Mapping):
+        named = {key for key, part in value.items() if isinstance(part, str) and _SECRET.search(str(key))}
+        return {key: _harmless(part) for key, part in value.items() if key not in named}
+    return [_harmless(part) for part in value] if isinstance(value, list) else value
 
 
 def over(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

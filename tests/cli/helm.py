@@ -19,7 +19,7 @@ import io, pathlib, re, sys, tarfile, uuid, yaml
 def parts(path):
     path = pathlib.Path(path)
     if path.is_dir():
-        return {{p.relative_to(path).as_posix(): p.read_text() for p in sorted(path.rglob("*")) if p.is_file()}}
+        return {{p.relative_to(path).as_posix(): p.read_text(errors="replace") for p in sorted(path.rglob("*")) if p.is_file()}}
     with tarfile.open(path) as archive:
         return {{m.name.partition("/")[2]: archive.extractfile(m).read().decode() for m in archive if m.isfile()}}
 

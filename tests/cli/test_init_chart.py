@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import tarfile
 from pathlib import Path
 
@@ -201,6 +202,23 @@ def id_of(folder: Path) -> str:
     return str(vnfd(folder)["topology_template"]["node_templates"]["VNF"]["properties"]["descriptor_id"])
 
 
+@pytest.mark.parametrize(("levels", "code"), [(3, 0), (300, 1)])
+def test_charts_within_each_other_have_a_limit(tool: Tool, chart: Path, folder: Path, levels: int, code: int) -> None:
+    """Each is an archive in the folder `charts` of the next."""
+    inner, content = chart / "charts/inner.tgz", b""
+    inner.parent.mkdir()
+    for level in range(levels):
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+            member = tarfile.TarInfo(f"inner/charts/c{level}.tgz" if level else "inner/templates/a.yaml")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        content = packed.getvalue()
+    inner.write_bytes(content)
+    shown = tool.run("init", str(folder), "--from", str(chart), code=code).stderr
+    assert ("is a chart within 5 others" in shown) is bool(code)
+
+
 def test_a_newer_chart_updates_what_was_made_and_keeps_what_the_author_changed(
     tool: Tool, chart: Path, folder: Path, tmp_path: Path
 ) -> None:
@@ -214,7 +232,7 @@ def test_a_newer_chart_updates_what_was_made_and_keeps_what_the_author_changed(
     edit(chart / "Chart.yaml", "1.2.3", "1.3.0")
     edit(chart / "templates/web.yaml", "command: [sh", "command: [bash")
     shown = tool.run("init", str(folder), "--from", str(chart))
-    assert "As before: namespace, given, sets" in shown.stderr
+    assert "As before: namespace, given, sets" in shown.stderr and "debug" not in shown.stderr
     assert "Updated" in shown.stderr
     text = (folder / "Files/kubernetes/web.yaml").read_text()
     assert ("# once" in text, "- bash" in text, "tty: true" in text, "${TAG}" in text) == (True,) * 4

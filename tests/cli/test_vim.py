@@ -65,6 +65,13 @@ def test_a_request_is_completed(tool: Tool, api: FakeApi, folder: Path) -> None:
     assert (request["flavourId"], list(request["vimConnectionInfo"])) == ("simple", ["vim1"])
 
 
+def test_a_request_moves_no_cursor(tool: Tool, api: FakeApi, folder: Path) -> None:
+    (folder / "request.json").write_text(json.dumps({"flavourId": "\x9b2J\u202e"}))
+    with_user(tool, api, token="abc")
+    shown = tool.run("vim", "--package", str(folder)).stdout
+    assert json.loads(shown)["flavourId"] == "\x9b2J\u202e" and shown.isascii()
+
+
 def test_a_kubeconfig_without_a_token_has_a_remedy(tool: Tool) -> None:
     assert "give --package and --account" in tool.run("vim", code=2).stderr
 

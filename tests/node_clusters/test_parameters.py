@@ -102,6 +102,14 @@ def test_a_later_request_repeats_nothing_but_its_secrets() -> None:
     assert later.cluster_cp_name == "vip_CP"
 
 
+@pytest.mark.parametrize(
+    "given", ["http://me:a/b@proxy:3128", "me:secret@proxy:3128", "HTTPS://me:p@ss@proxy:3128", "http://proxy:3128"]
+)
+def test_credentials_of_a_proxy_are_not_kept(given: str) -> None:
+    kept = parameters.merged({**GIVEN, "proxy": {"http_proxy": given}}, {})["proxy"]["http_proxy"]
+    assert kept.rpartition("://")[2] == "proxy:3128"
+
+
 def test_host_keys_are_read_without_their_comments() -> None:
     found = read({**GIVEN, "ssh_host_keys": [f"{ED25519} root@one"], "ssh_host_authorities": [ED25519]})
     assert (found.ssh_host_keys, found.ssh_host_authorities) == ((ED25519,), (ED25519,))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from k8s_cr_driver.node_clusters import checks
-from k8s_cr_driver.node_clusters.parameters import Parameters, Way, over
+from k8s_cr_driver.node_clusters.parameters import SETTINGS, Parameters, Way, over
 from k8s_cr_driver.node_clusters.parameters import read as read_common
 from k8s_cr_driver.node_clusters.storage import parameters as storage
 from k8s_cr_driver.objects.fields import mapping, text, texts, type_name
@@ -18,7 +18,6 @@ from k8s_cr_driver.ssh import host_keys
 ANSIBLE, BALANCER = "ansible", "external_lb_param"
 API_PORT = 8383
 """Where the load balancer has the API."""
-SETTINGS = "settings"
 OURS = {
     "kube_version": "kubernetes_version",
     "kube_pods_subnet": "master_node.pod_cidr",

@@ -80,6 +80,13 @@ def test_a_later_request_repeats_nothing_but_its_secrets() -> None:
     assert later.common.proxy["http_proxy"] == "http://host1:port1"
 
 
+def test_settings_whose_names_are_those_of_secrets_are_not_kept() -> None:
+    registries = [{"url": "mirror", "registry_password": "secret-word"}]
+    harmless = {"kube_token_auth": True, "kube_network_plugin": "calico"}
+    kept = common.merged(parameter(settings={"gcr_token": "secret-word", "registries": registries, **harmless}), {})
+    assert kept["settings"] == {**harmless, "registries": [{"url": "mirror"}]}
+
+
 def test_without_a_load_balancer_there_is_none() -> None:
     assert read(parameter(external_lb_param=None)).balancer is None
 
