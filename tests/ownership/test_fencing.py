@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 import pytest
@@ -411,16 +411,16 @@ def test_a_worker_that_was_superseded_while_it_listed_guests_deletes_no_namespac
     first, second = Instance(api.url), Instance(api.url)
     first.reconcile(package)
     listing, go_on = threading.Event(), threading.Event()
-    reason = guests.Guests.reason
+    reasons = guests.Guests.reasons
 
-    def slow(self: guests.Guests, live: Object) -> str:
-        found = reason(self, live)
+    def slow(self: guests.Guests, lives: Sequence[Object]) -> dict[ObjectKey, str]:
+        found = reasons(self, lives)
         listing.set()
         assert go_on.wait(10)
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(guests.Guests, "reason", slow)
+        patch.setattr(guests.Guests, "reasons", slow)
         run = first.start([config_map("a")])
         assert listing.wait(10)
     second.reconcile(package)
