@@ -25,7 +25,7 @@ from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.delete import announce
 from k8s_cr_driver.ownership.guests import Guests
-from k8s_cr_driver.ownership.labels import SHARED
+from k8s_cr_driver.ownership.labels import SHARED, is_kept
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, oldest_owner, release_orphans
 from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, release_from_owners
 from k8s_cr_driver.resources.registry import resource_for
@@ -180,7 +180,13 @@ class Rest:
         Without it all kinds were listed; one whose CRD others delete now is not for a moment, until that is confirmed.
         """
         is_unknown = self._operation.abandon
-        return self._applier.uses(live) or (is_unknown and (self._members.has_left(live) or self._may_hold_unlisted(live)))
+        is_used = self._applier.uses(live) or self._holds_labelled(live)
+        return is_used or (is_unknown and (self._members.has_left(live) or self._may_hold_unlisted(live)))
+
+    def _holds_labelled(self, live: Object) -> bool:
+        """Whether a Namespace holds an object to be kept with the instance's label, though no inventory names it any more."""
+        is_namespace, name = kind_of(live) == NAMESPACE, key_of(live).name
+        return is_namespace and any(key.namespace == name and is_kept(one) for key, one in self._informers.everything())
 
     def _may_hold_unlisted(self, live: Object) -> bool:
         key, unlisted = key_of(live), self._informers.unlisted_kinds()

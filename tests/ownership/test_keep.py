@@ -807,3 +807,16 @@ def test_a_namespace_that_may_not_be_marked_fails_no_release(api: FakeApi, caplo
     blue.terminate()
     assert api.names("ConfigMap", "home") == ["a"]
     assert "another instance may delete its Namespace" in caplog.text
+
+
+def test_a_namespace_stays_with_a_kept_object_that_others_have_created_again_when_no_inventory_names_it(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME, kept(config_map("a", "home"))])
+    blue.record()
+    live = api.get("ConfigMap", "home", "a")
+    metadata = {name: live["metadata"][name] for name in ("name", "namespace", "labels", "annotations")}
+    api.delete("ConfigMap", "home", "a")
+    api.put({**live, "metadata": metadata}, manager="kubectl-replace")
+    api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    blue.terminate()
+    assert api.names("ConfigMap", "home") == ["a"]
