@@ -30,17 +30,20 @@ from k8s_cr_driver.package import (
     alternatives,
     builtin_rules,
     check,
+    crd_rules,
     health_rules,
     helm_hooks,
     hot,
     leftovers,
     manifests,
+    networks,
     parameters,
     schema,
     substitution,
     tosca,
     tosca_meta,
     vnfd,
+    vnfd_rules,
 )
 from k8s_cr_driver.package.places import Places
 from k8s_cr_driver.package.samples import Sampled
@@ -95,6 +98,8 @@ class _Inspection:
         self.places.flavours = {
             name: f"{vnfd.DEFINITIONS}/{file}" for file, content in contents.items() if (name := vnfd.flavour(content))
         }
+        self.findings.add("vnfd", vnfd_rules.repeated_keys(self.folder))
+        self.findings.add("vnfd", vnfd_rules.problems(contents))
         self._package()
         try:
             self.values = self._values()
@@ -115,6 +120,7 @@ class _Inspection:
             findings.add("node-cluster", node_clusters.problems(folder, self.wish.request))
             findings.add("node-cluster", node_ports.problems(folder, self.wish.request))
             findings.add("scaling", scaling_policies.problems(folder))
+            findings.warn("scaling", scaling_policies.warnings(folder))
             findings.warn("management-driver", management_drivers.warnings(folder))
             findings.warn("node-cluster", node_clusters.warnings(folder))
         except InvalidPackage as error:
@@ -160,6 +166,8 @@ class _Inspection:
         whole = self._read(every)
         if excluding := dict(self._excluding(whole)):
             self.findings.warn("alternatives", excluding.values())
+            mapped = vdu_checks.Checks(self.folder, self.flavours, whole.objects, self.sampled)
+            self.findings.add("vdu", mapped.without_object())
             for files in alternatives.sets(every, excluding):
                 yield self._checked(self._read(files))
         else:
@@ -233,6 +241,8 @@ class _Inspection:
         findings.add("schema", schema.problems(objects, self.sampled))
         findings.add("schema", schema.builtin_problems(objects, self.sampled))
         findings.add("schema", builtin_rules.problems(objects))
+        findings.add("crd", crd_rules.problems(objects))
+        findings.warn("network", networks.problems(objects))
         findings.warn("leftover", leftovers.problems(objects))
         mapped = vdu_checks.Checks(self.folder, self.flavours, objects, self.sampled)
         partial = bool(one.report.problems) or tosca_meta.leaves_out(self.folder, one.files)

@@ -14,7 +14,7 @@ from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, kind_of
 from k8s_cr_driver.package import hot, vnfd
 from k8s_cr_driver.package.samples import Sampled
 from k8s_cr_driver.resources.base import CustomResource
@@ -53,6 +53,18 @@ class Checks:
             nodes = of_manifests(self._folder, flavour, template)
             for vdu, problem in vdus.problems(self._resources, nodes, partial=partial):
                 yield field(nodes.get(vdu), "properties", "name") not in foreign, f"Flavour {flavour}: {problem}"
+
+    def without_object(self) -> Iterator[str]:
+        """A sentence for each VDU of whose name there is no object at all."""
+        names = {obj["metadata"]["name"] for obj in self._objects}
+        for flavour, template in self._flavours.items():
+            nodes = of_manifests(self._folder, flavour, template)
+            for vdu, problem in vdus.problems([], nodes):
+                if field(nodes.get(vdu), "properties", "name") not in names and not self._annotated(vdu):
+                    yield f"Flavour {flavour}: {problem}"
+
+    def _annotated(self, vdu: str) -> bool:
+        return any(annotations_of(obj).get(vdus.VDU) == vdu for obj in self._objects)
 
     def wrong_counts(self) -> Iterator[str]:
         """A sentence for each flavour of which an instantiate with the counts of the manifests is refused."""

@@ -86,6 +86,15 @@ def _parse(text: str, name: str) -> list[Any]:
         raise InvalidPackage(f"{name} holds a value that is no YAML: {type(error).__name__}; write it in quotes") from None
 
 
+def composed(path: Path) -> list[yaml.Node]:
+    """The nodes of a file, with their marks. Raises InvalidPackage."""
+    name = f"{DEFINITIONS}/{path.name}"
+    try:
+        return list(yaml.compose_all(_read(path, name), Loader=_Loader))
+    except yaml.YAMLError as error:
+        raise InvalidPackage(f"{name} is not YAML: {error}") from None
+
+
 def _check_distinct(root: yaml.Node | None, name: str) -> None:
     """InvalidPackage if two nodes of the topology have one id: YAML, and so Tacker, would only have the last of them."""
     lines: dict[str, int] = {}

@@ -200,11 +200,28 @@ def test_a_count_that_a_level_replaces_is_a_warning(tool: Tool, tmp_path: Path) 
         ({"flavourId": "simple", "additionalParams": {"lcm-kubernetes-def-files": ["Files/kubernetes/b.yaml"]}}, "b.yaml"),
     ],
 )
-def test_a_request_is_checked_with_the_package(
-    tool: Tool, tmp_path: Path, request_body: dict[str, Any], problem: str
-) -> None:
+def test_a_request_is_checked_with_the_package(tool: Tool, tmp_path: Path, request_body: dict[str, Any], problem: str) -> None:
     parameters = {"COUNT": {"type": "integer", "default": 1}}
     folder = write_package(tmp_path / "p", [config_map("a", count="${COUNT}")], parameters=parameters)
     (tmp_path / "body.json").write_text(json.dumps(request_body))
     shown = tool.json("validate", str(folder), "--request", str(tmp_path / "body.json"), code=bool(problem))["problems"]
     assert (problem in shown[0]) if problem else not shown
+
+
+def test_a_key_that_a_mapping_has_twice(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [deployment()], vdus={"Web": "web"})
+    path = folder / "Definitions/vnfd.yaml"
+    path.write_text(path.read_text() + "description: one\ndescription: two\n")
+    [one] = tool.json("validate", str(folder), code=1)["findings"]
+    last = len(path.read_text().splitlines())
+    assert (one["code"], one["file"], one["line"]) == ("vnfd", "Definitions/vnfd.yaml", last)
+    assert f"the key description is in this mapping already, in line {last - 1}" in one["message"]
+
+
+def test_a_level_outside_of_the_profile(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [deployment()], vdus={"Web": "web"}, aspects=["web"], levels={"small": 10})
+    with changed_vnfd(folder) as content:
+        delta = {"type": "tosca.policies.nfv.VduInitialDelta", "properties": {"initial_delta": {"number_of_instances": 1}}}
+        content["topology_template"]["policies"].append({"initial": {**delta, "targets": ["Web"]}})
+    [warning] = tool.json("validate", str(folder))["warnings"]
+    assert "VDU Web: has 10 instances at level small, and its vdu_profile allows 0 to 9" in warning
