@@ -7,20 +7,35 @@ audit log among them. So no module asks oslo.log itself for a logger, and traceb
 
 from __future__ import annotations
 
+import functools
 import logging
 import traceback
 from typing import Any
 
-from oslo_log import log
-
 from k8s_cr_driver.redaction import foreign, one_line
+
+
+class _Logger:
+    """The adapter of oslo.log, which is imported at the first use: most commands of the tool log nothing, and users wait."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @functools.cached_property
+    def _adapter(self) -> Any:
+        from oslo_log import log
+
+        found = log.getLogger(self._name)
+        found.logger.addFilter(_to_one_line)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._adapter, name)
 
 
 def logger(name: str) -> Any:
     """The adapter of oslo.log for the logger of this name."""
-    found = log.getLogger(name)
-    found.logger.addFilter(_to_one_line)
-    return found
+    return _Logger(name)
 
 
 def _to_one_line(record: logging.LogRecord) -> bool:

@@ -57,7 +57,7 @@ class _Tool(failures.Command, click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        return _of_entry_points().get(cmd_name) or (_imported(cmd_name) if cmd_name in COMMANDS else None)
+        return _imported(cmd_name) if cmd_name in COMMANDS else _of_entry_points().get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         limit = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
@@ -73,7 +73,7 @@ class _Tool(failures.Command, click.Group):
 
 
 def _short(name: str, limit: int = 45) -> str:
-    found = _of_entry_points().get(name) or click.Command(name, help=COMMANDS.get(name))
+    found = click.Command(name, help=COMMANDS[name]) if name in COMMANDS else _of_entry_points()[name]
     return found.get_short_help_str(limit)
 
 

@@ -11,8 +11,6 @@ from datetime import datetime, timezone
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from k8s_cr_driver.objects.times import moment
 from k8s_cr_driver.redaction import Lines, one_line, printable
@@ -79,6 +77,9 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table that fits the terminal; into a pipe columns with two spaces between them, never cut."""
     rows = [[line(cell) for cell in row] for row in rows]
     if is_terminal():
+        from rich.console import Console
+        from rich.table import Table
+
         table = Table(*columns, box=None, header_style="bold", pad_edge=False)
         for row in rows:
             table.add_row(*row)

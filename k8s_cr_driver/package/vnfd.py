@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
@@ -59,7 +61,13 @@ def definitions(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _documents(path: Path, name: str) -> list[Any]:
-    return _parse(_read(path, name), name)
+    return copy.deepcopy(_parsed(_read(path, name), name))
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(text: str, name: str) -> list[Any]:
+    """A check of a package asks for the same files some twenty times."""
+    return _parse(text, name)
 
 
 def _read(path: Path, name: str) -> str:

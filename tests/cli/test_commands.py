@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
 
 from k8s_cr_driver.cli.commands import COMMANDS, main
+from tests.cli.packages import write_package
 from tests.cli.tool import Tool
+from tests.instance import config_map
 
 HEAVY = ("kubernetes", "asyncssh", "rich", "yaml", "toscaparser", "tacker")
 
@@ -49,3 +53,15 @@ def test_completion_and_help_import_no_command(words: str, expected: str) -> Non
             check=True,
         )
         assert (expected in done.stdout, done.stdout.splitlines()[-1]) == (True, "[]")
+
+
+def test_a_check_of_a_package_imports_no_table_and_no_log(tool: Tool, tmp_path: Path) -> None:
+    """Neither is used in most runs, and both take a tenth of a second."""
+    package = write_package(tmp_path / "p", [config_map("a")])
+    at_the_end = "import atexit, sys; atexit.register(lambda: print(sorted(sys.modules)))"
+    process = tool.start("validate", str(package), before=at_the_end)
+    shown, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    modules = set(ast.literal_eval(shown.splitlines()[-1]))
+    assert "k8s_cr_driver.cli.validate" in modules
+    assert modules & {"rich", "oslo_log", "oslo_config"} == set()

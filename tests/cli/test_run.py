@@ -40,7 +40,7 @@ class Runner:
     def run(self, *arguments: str, code: int = 0) -> tuple[str, str]:
         """Its standard output and its standard error; it must end with that exit code."""
         process = self._tool.start("run", str(self.folder), *arguments)
-        shown, errors = process.communicate(timeout=120)
+        shown, errors = process.communicate(timeout=300)
         assert (process.returncode, "Traceback" in errors) == (code, False), shown + errors
         return shown, errors
 
