@@ -29,6 +29,7 @@ from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.errors import ConnectionFailed, DriverError, InvalidRequest, Refused
 from k8s_cr_driver.redaction import redact
+from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf.additional_params import FILES, Options
 from k8s_cr_driver.vnf.session import Session
 
@@ -129,15 +130,23 @@ class _Where:
             resources = wanted.resources(session, is_change=before is not None)
             board.expect(obj.key for obj in resources)
             with board.shown():
-                if before:
-                    session.change(resources, checked=True)
-                else:
-                    session.reconcile(resources, prune=Prune(), first=True)
+                self._reconcile(session, resources, board, is_change=before is not None)
             left = session.left
         for report in left:
             echo(f"Not ready, and optional: {report}", err=True)
         former = f", before {' '.join(before)}" if before and before != wanted.product else ""
         echo(f"Instance {self.instance}: {product} {version}{former}; {_stated(board)}", err=True)
+
+    @staticmethod
+    def _reconcile(session: Session, resources: list[CustomResource], board: Board, *, is_change: bool) -> None:
+        if is_change:
+            session.change(resources, checked=True)
+            return
+        try:
+            session.reconcile(resources, prune=Prune(), first=True)
+        except Refused:  # what was created is deleted again
+            board.forget()
+            raise
 
     def remove(self, seconds: float) -> None:
         """Deletes all objects of the instance, and its inventory last."""
@@ -194,8 +203,7 @@ class _Where:
                 click.echo(f"Error: {redact(str(error))}", err=True)
                 self._say_what_stands(board)
                 raise click.exceptions.Exit(1) from None
-            if not isinstance(error, Refused):  # of which nothing stands that was not there before
-                self._say_what_stands(board)
+            self._say_what_stands(board)
             raise
 
     def _say_what_stands(self, board: Board) -> None:

@@ -77,6 +77,10 @@ class Board:
         if entered and not self._is_live:
             echo(f"{since - self._began:6.1f} s  {state:<9} {key}" + (f": {why}" if why else ""))
 
+    def forget(self) -> None:
+        """Nothing of the operation stands any more."""
+        self._rows.clear()
+
     def counts(self) -> Counter[str]:
         """The objects by their states."""
         return Counter(row.state for row in list(self._rows.values()))
