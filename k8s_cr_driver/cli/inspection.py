@@ -106,10 +106,16 @@ class _Inspection:
         except InvalidRequest as error:
             self.findings.add("parameter", [str(error)])
             return []
-        found = [self._examined(one) for one in self._sets()]
-        if not _OF_THE_VNFD & {one.code for one in self.findings.found.values() if one.severity == ERROR}:
-            self._tacker()  # the others have better texts
+        with contextlib.ExitStack() as beside:
+            outcome = beside.enter_context(tosca.parsing(self.folder)) if self._may_be_parsed() else None
+            found = [self._examined(one) for one in self._sets()]
+            if outcome and self._may_be_parsed():
+                self._tacker(outcome())
         return found[0].objects if found else []
+
+    def _may_be_parsed(self) -> bool:
+        """Whether nothing is found that Tacker's parser would say in worse words."""
+        return not _OF_THE_VNFD & {one.code for one in self.findings.found.values() if one.severity == ERROR}
 
     def _package(self) -> None:
         """What is said of the package without its manifests."""
@@ -132,8 +138,7 @@ class _Inspection:
                 findings.warn("unread", [text])
             findings.warn("unread", (f"{chart}: {leftovers.OF_CHART}" for chart in tosca_meta.charts(folder)))
 
-    def _tacker(self) -> None:
-        outcome = tosca.parse(self.folder)
+    def _tacker(self, outcome: tosca.Outcome) -> None:
         if outcome.remote:
             text = f"Imports of {enumerated(outcome.remote)}: not loaded, so Tacker's parser was not asked"
             self.findings.warn("tacker", [text])

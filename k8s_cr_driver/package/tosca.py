@@ -7,6 +7,7 @@ file that imports itself, and on some regular expressions.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import multiprocessing
 import resource
@@ -14,13 +15,12 @@ import signal
 import tempfile
 import urllib.request
 import zipfile
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 from urllib.error import URLError
-
-from toscaparser.common.exception import ExceptionCollector, ValidationError
-from toscaparser.tosca_template import ToscaTemplate
 
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.package import csar, limits, vnfd
@@ -41,13 +41,33 @@ class Outcome(NamedTuple):
 
 def parse(folder: Path) -> Outcome:
     """Of a folder that `check` has found no problem in."""
-    for file, content in vnfd.definitions(folder).items():
-        if vnfd.flavour(content) and not field(content, "topology_template", "substitution_mappings", "node_type"):
-            place = "topology_template.substitution_mappings.node_type"
-            return Outcome([f"{vnfd.DEFINITIONS}/{file}: {place} is missing; it must be the type of the VNF"], [])
-    with tempfile.TemporaryDirectory() as temporary:
-        found = _parsed_apart(_written(folder, Path(temporary, "package.csar")))
-        return found._replace(refusals=[text.replace(f"{temporary}/", "") for text in found.refusals])
+    with parsing(folder) as outcome:
+        return outcome()
+
+
+@contextlib.contextmanager
+def parsing(folder: Path) -> Iterator[Callable[[], Outcome]]:
+    """The same, begun beside what its caller does; what is yielded waits for the outcome."""
+    if refusals := _without_type(folder):
+        yield lambda: Outcome(refusals, [])
+        return
+    with tempfile.TemporaryDirectory() as temporary, _parser(_written(folder, Path(temporary, "package.csar"))) as outcome:
+
+        def without_place() -> Outcome:
+            found = outcome()
+            return found._replace(refusals=[text.replace(f"{temporary}/", "") for text in found.refusals])
+
+        yield without_place
+
+
+def _without_type(folder: Path) -> list[str]:
+    """A sentence for each flavour of which the parser would not know the type of the VNF."""
+    place = "topology_template.substitution_mappings.node_type"
+    return [
+        f"{vnfd.DEFINITIONS}/{file}: {place} is missing; it must be the type of the VNF"
+        for file, content in vnfd.definitions(folder).items()
+        if vnfd.flavour(content) and not field(content, "topology_template", "substitution_mappings", "node_type")
+    ]
 
 
 def _written(folder: Path, path: Path) -> Path:
@@ -61,12 +81,22 @@ def _written(folder: Path, path: Path) -> Path:
     return path
 
 
-def _parsed_apart(package: Path) -> Outcome:
+@contextlib.contextmanager
+def _parser(package: Path) -> Iterator[Callable[[], Outcome]]:
     context = multiprocessing.get_context("fork")  # a new interpreter could import what lies in the user's folder
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(package, sender), daemon=True)
     process.start()
     sender.close()
+    try:
+        yield lambda: _outcome(process, receiver)
+    finally:
+        receiver.close()
+        process.kill()
+        process.join()
+
+
+def _outcome(process: BaseProcess, receiver: Connection) -> Outcome:
     try:
         if receiver.poll(_SECONDS):
             outcome: Outcome = receiver.recv()
@@ -75,9 +105,6 @@ def _parsed_apart(package: Path) -> Outcome:
     except EOFError:
         process.join()
         cause = f"has ended with status {process.exitcode}"
-    finally:
-        process.kill()
-        process.join()
     remedy = "look for a type that is derived from itself, a file that imports itself, and a pattern that takes long"
     return Outcome([f"{_PARSER} {cause}; {remedy}"], [])
 
@@ -103,6 +130,9 @@ def _work(package: Path, sender: Connection) -> None:
 
 
 def _refusals(package: Path) -> list[str]:
+    from toscaparser.common.exception import ExceptionCollector, ValidationError  # takes a tenth of a second
+    from toscaparser.tosca_template import ToscaTemplate
+
     try:
         template = ToscaTemplate(str(package), None, True)
         nodes = getattr(template, "nodetemplates", [])
