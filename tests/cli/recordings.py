@@ -39,7 +39,7 @@ _CONTROL = re.compile(r"(\r|\n|\x1b\[\d*A|\x1b\[2K|\x1b\[\?25[hl])")
 _FONTS = re.compile(r"\s*@font-face \{.*?\}", re.S)
 """Which a reader's browser would fetch from elsewhere."""
 _TEXT = re.compile(r'<text class="[^"]*" x="([\d.]+)" y="([\d.]+)"[^>]*>(.*?)</text>')
-_TIME = re.compile(r"\b\d+(\.\d+)? ?s\b")
+_TIME = re.compile(r"\b(?:\d+m)?\d+(?:\.\d+)? ?s\b|\b\d+m\b")
 
 
 def copy_manifests(folder: Path) -> None:
