@@ -104,7 +104,8 @@ def test_others_write_what_is_not_marked_and_keep_marks(users: dict[str, Cluster
     other = users["other"]
     other.create(config_map("ordinary", PLACE, a="1"))
     other.change("ConfigMap", "shared", PLACE, metadata={"labels": {"colour": "blue"}}, data={"a": "1"})
-    other.change("ConfigMap", "theirs", PLACE, metadata={"annotations": {"k8s-cr-driver/keep": "true"}})
+    of_authors = {"k8s-cr-driver/keep": "true", "k8s-cr-driver/optional": "true"}
+    other.change("ConfigMap", "theirs", PLACE, metadata={"annotations": of_authors})
     owner = other.create(make("v1", "Secret", "owner", PLACE))
     reference = {
         "apiVersion": "v1",

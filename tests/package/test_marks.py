@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,12 @@ def test_the_annotations_of_authors_are_accepted(tmp_path: Path) -> None:
     assert set(values) == marks.OF_AUTHORS
     (found,) = loaded(tmp_path, with_metadata(config_map("a"), annotations=values))
     assert found["metadata"]["annotations"] == values
+
+
+def test_the_admission_policy_leaves_the_annotations_of_authors_to_all() -> None:
+    """Who may write an object may write these, too: operators copy them to the objects that they make."""
+    policy = Path(__file__).parents[2] / "doc" / "source" / "operator" / "admission_policy.yaml"
+    assert set(re.findall(r"'(k8s-cr-driver/[a-z-]+)'", policy.read_text())) == marks.OF_AUTHORS
 
 
 def test_a_name_of_an_inventory_is_refused_for_a_config_map_only(tmp_path: Path) -> None:
