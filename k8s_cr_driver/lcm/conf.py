@@ -96,14 +96,20 @@ GRANTS = [
     cfg.ListOpt(
         "tenant_external_names",
         default=[],
-        help="Hosts that the field externalName of tenants' Services may name, with * for any part, beside public names and "
-        "Services of its own namespace, such as ``*.corp.internal``.",
+        help="Hosts that the field externalName of tenants' Services may name, and URLs in annotations, with * for any part, "
+        "beside public names and Services of its own namespace, such as ``*.corp.internal``.",
+    ),
+    cfg.ListOpt(
+        "tenant_namespace_labels",
+        default=[],
+        help="Labels that Namespaces of tenants may have, with * for any part, besides those of ``app.kubernetes.io/`` and "
+        "``pod-security.kubernetes.io/``: none that a NetworkPolicy, a webhook or a mesh selects.",
     ),
     cfg.BoolOpt(
         "allow_service_addresses",
         default=False,
-        help="Whether Services of tenants may choose their addresses and NodePorts: externalIPs, loadBalancerIP, nodePort, "
-        "healthCheckNodePort, and annotations that do the same.",
+        help="Whether Services of tenants may choose their addresses and NodePorts: clusterIP, externalIPs, loadBalancerIP, "
+        "loadBalancerClass, nodePort, healthCheckNodePort, and annotations that do the same.",
     ),
 ]
 """Also in the group ``[k8s_cr:ID]`` of a project, to which they give more."""
@@ -526,6 +532,7 @@ def tenant_rules(conf: cfg.ConfigOpts, project: str, may_use: Callable[[str], st
         tenant_kinds=[one for group in groups for one in group.tenant_kinds],
         tenant_cluster_roles=[one for group in groups for one in group.tenant_cluster_roles],
         tenant_external_names=[one for group in groups for one in group.tenant_external_names],
+        tenant_namespace_labels=[one for group in groups for one in group.tenant_namespace_labels],
         allow_service_addresses=any(group.allow_service_addresses for group in groups),
         tenant_pod_security=conf.k8s_cr.tenant_pod_security,
         may_use=may_use,

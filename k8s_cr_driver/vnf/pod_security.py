@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-By which fields Pods and Services reach what is not their tenant's, wherever they stand in an object.
+By which fields Pods, claims and Services reach what is not their tenant's, wherever they stand in an object.
 
-A controller makes Pods of templates of any kind, so fields are known by their names alone. The rules are those of the profile
+A controller makes these of templates of any kind, so fields are known by their names alone. The rules are those of the profile
 "baseline" of the Pod Security Standards (https://kubernetes.io/docs/concepts/security/pod-security-standards/), and some that
 the standard leaves to other admission plugins. Others judge Pods that nobody has written into a manifest: Pod Security
 admission.
@@ -39,9 +39,15 @@ _ADDRESS_ENDINGS = (
     *("loadbalancerips", "floatingips", "/ips", "-ips", "addresses", "ip-address", "ip_address", "ipaddrs", "eip-allocations"),
     *("load-balancer-ip", "load-balancer-ipv4", "load-balancer-ipv6", "load-balancer-id", "load-balancer-address", "pip-name"),
     *("address-pool", "from-pool", "ipv4pools", "ipv6pools", "service-group", "allow-shared-ip", "sharing-key"),
+    "static-ip-name",
 )
 """Of annotations by which controllers choose the address of a Service, or that of another one."""
-
+_CHOOSES_VOLUME = "chooses a volume, which may be that of others"
+_UNCHOSEN = (None, "", "None")
+"""Of a Service's clusterIP: the cluster chooses it, or there is none."""
+_ANNOTATIONS = "annotations"
+_ENDINGS = ("annotations", "Annotations")
+"""Of fields whose annotations a controller writes to what it makes, such as podAnnotations."""
 
 
 class Home(NamedTuple):
@@ -51,7 +57,7 @@ class Home(NamedTuple):
     addresses: bool = False
     """Whether those of Services may be chosen."""
     external_names: Sequence[str] = ()
-    """Patterns of hosts that a Service may stand for."""
+    """Patterns of hosts that a Service may stand for, and that URLs in annotations may have."""
 
 
 Rule = Callable[[Any, Home], Iterator[str]]
@@ -64,10 +70,12 @@ def violations(value: Any, home: Home, path: str = "") -> Iterator[str]:
         for index, item in enumerate(value):
             yield from violations(item, home, f"{path}[{index}]")
     elif isinstance(value, dict):
+        if value.get("selector") and _is_claim(value):
+            yield f"{path}.selector: {_CHOOSES_VOLUME}"
         for name, item in value.items():
             place = f"{path}.{name}" if path else str(name)
             for rules in (_RULES, {} if home.addresses else _ADDRESSES):
-                if rule := rules.get(name):
+                if rule := rules.get(_ANNOTATIONS if str(name).endswith(_ENDINGS) else name):
                     yield from (f"{place}{found}" for found in rule(item, home))
             yield from violations(item, home, place)
 
@@ -145,13 +153,28 @@ def _external_name(value: Any, home: Home) -> Iterator[str]:
         yield f": {reason}"
 
 
-def _metadata(value: Any, home: Home) -> Iterator[str]:
-    for name, given in mapping({"value": value}, "value", "annotations").items():
-        if reason := _of_annotation(str(name), str(given), home.namespace):
-            yield f".annotations.{name}: {reason}"
+def _is_claim(value: dict[str, Any]) -> bool:
+    """Whether it is the spec of a PersistentVolumeClaim, which has one of these fields at least."""
+    return "accessModes" in value or "storage" in mapping(value, "resources", "requests")
 
 
-def _of_annotation(name: str, value: str, home: str) -> str:
+def _reference(value: Any, home: Home) -> Iterator[str]:
+    if isinstance(value, dict) and value.get("namespace") not in (None, "", home.namespace):
+        yield ".namespace: is another one than its own"
+
+
+def _cluster_ip(value: Any, _: Home) -> Iterator[str]:
+    if any(one not in _UNCHOSEN for one in (value if isinstance(value, list) else [value])):
+        yield ": chooses an address"
+
+
+def _annotations(value: Any, home: Home) -> Iterator[str]:
+    for name, given in mapping(value).items():
+        if reason := _of_annotation(str(name), str(given), home):
+            yield f".{name}: {reason}"
+
+
+def _of_annotation(name: str, value: str, home: Home) -> str:
     prefix, _, rest = name.partition("/")
     if prefix == "container.apparmor.security.beta.kubernetes.io":
         return "" if value in ("", "runtime/default") or value.startswith("localhost/") else "is none of the profile baseline"
@@ -161,9 +184,9 @@ def _of_annotation(name: str, value: str, home: str) -> str:
         return "makes the class that of everybody"
     if rest.endswith(_SNIPPETS):
         return "configures a controller that others use"
-    if name == _NETWORKS and (others := _namespaces_of(value) - {"", home}):
+    if name == _NETWORKS and (others := _namespaces_of(value) - {"", home.namespace}):
         return f"attaches a network of the namespace {min(others)}"
-    return other_namespaces.annotation(name, value, home)
+    return other_namespaces.annotation(name, value, home.namespace, home.external_names)
 
 
 def _namespaces_of(value: str) -> set[str]:
@@ -177,9 +200,9 @@ def _namespaces_of(value: str) -> set[str]:
 
 
 def _addresses(value: Any, _: Home) -> Iterator[str]:
-    for name in mapping({"value": value}, "value", "annotations"):
+    for name in mapping(value):
         if str(name).lower().endswith(_ADDRESS_ENDINGS):
-            yield f".annotations.{name}: chooses an address"
+            yield f".{name}: chooses an address"
 
 
 _RULES: dict[str, Rule] = {
@@ -204,12 +227,20 @@ _RULES: dict[str, Rule] = {
     "tcpSocket": _handler,
     "priorityClassName": _priority,
     "externalName": _external_name,
-    "metadata": _metadata,
+    "volumeName": _given(_CHOOSES_VOLUME),
+    "dataSource": _reference,
+    "dataSourceRef": _reference,
+    "volumeSnapshotContentName": _given("chooses a snapshot, which may be that of others"),
+    "volumeGroupSnapshotContentName": _given("chooses a snapshot, which may be that of others"),
+    _ANNOTATIONS: _annotations,
 }
 _ADDRESSES: dict[str, Rule] = {
     "externalIPs": _given("leads traffic of others to this Service"),  # CVE-2020-8554
     "loadBalancerIP": _given("chooses an address"),
     "nodePort": _number("chooses a port of all nodes"),
     "healthCheckNodePort": _number("chooses a port of all nodes"),
-    "metadata": _addresses,
+    "clusterIP": _cluster_ip,
+    "clusterIPs": _cluster_ip,
+    "loadBalancerClass": _given("chooses a load balancer, which may be that of others"),
+    _ANNOTATIONS: _addresses,
 }

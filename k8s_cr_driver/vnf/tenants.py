@@ -3,8 +3,8 @@
 What a package of a tenant may contain, even if the account of the VIM may create more.
 
 An allowlist of kinds outside of namespaces and of namespaces: the others give permissions, or reach other tenants, the nodes or
-the API server itself. Within the namespaces of a tenant some kinds and fields do that, too; those of Pods and Services are in
-`pod_security`. The operator lists what tenants may have beside this.
+the API server itself. Within the namespaces of a tenant some kinds and fields do that, too; those of Pods, claims and Services
+are in `pod_security`. The operator lists what tenants may have beside this.
 """
 
 from __future__ import annotations
@@ -32,13 +32,17 @@ _DENIED: Mapping[str, str] = {
 }
 """Kinds of a namespace that tenants may not have, and why."""
 _TEXTS = frozenset({GroupKind("", "ConfigMap"), GroupKind("", "Secret"), CRD})
-"""Kinds whose fields are no Pods', whatever their names are: texts, and the schema of another kind."""
+"""Kinds of which only the metadata are judged, whatever the names of their fields are: texts, the schema of another kind."""
 _POD_SECURITY = "pod-security.kubernetes.io/"
 LEVELS = ("baseline", "restricted")
 """Of Pod Security, the stricter one last."""
-_OF_NAMESPACES = ("", "app.kubernetes.io", _POD_SECURITY.rstrip("/"), "k8s-cr-driver")
-"""Prefixes of labels and annotations that a Namespace of a tenant may have. Admission plugins and webhooks obey others."""
-_EXEMPTIONS = frozenset({"control-plane"})
+_OF_NAMESPACES = ("app.kubernetes.io", _POD_SECURITY.rstrip("/"), "k8s-cr-driver")
+"""
+Prefixes of labels and annotations that a Namespace of a tenant may have.
+
+Admission plugins and webhooks obey others. Labels without a prefix are in selectors, of NetworkPolicies as of webhooks.
+"""
+_SWITCHES = "may switch off, or change, what judges or reaches its contents"
 _GRANTING = frozenset({"*", "bind", "escalate", "impersonate"})
 """Verbs of a role by which its subject gets more than the role says (Kubernetes, RBAC good practices)."""
 _OF_KUBERNETES = (".k8s.io", ".x-k8s.io", ".kubernetes.io")
@@ -46,9 +50,20 @@ _OF_KUBERNETES = (".k8s.io", ".x-k8s.io", ".kubernetes.io")
 _ACCOUNT = "system:serviceaccount:"
 """Begins the name of one ServiceAccount as a user."""
 _READING = frozenset({"get", "list", "watch"})
-_UNGIVEN = frozenset({"roles", "rolebindings", "serviceaccounts/token", "endpoints", "endpointslices"})
-_UNGIVEN_OR_ALL = _UNGIVEN | {"network-attachment-definitions", "*"}
-"""Resources that a role of a tenant may only read; "*" has all of them."""
+_UNGIVEN = frozenset(
+    {
+        *("*", "roles", "rolebindings", "serviceaccounts/token"),
+        *("namespaces", "resourcequotas", "limitranges", "networkpolicies"),
+        *("endpoints", "endpointslices", "serviceimports", "services/status", "ingresses/status", "pods/status"),
+        *("bindings", "pods/binding", "network-attachment-definitions", "csistoragecapacities", "controllerrevisions"),
+    }
+)
+"""
+Resources that a role of a tenant may only read, with their subresources; "*" has all of them.
+
+They give permissions, or limit what the Pods of the namespace may do, or lead traffic, or are of a denied kind. A role in a
+namespace holds for that Namespace, too (Kubernetes, RBAC good practices).
+"""
 
 
 @dataclass(frozen=True)
@@ -60,7 +75,9 @@ class Rules:
     tenant_cluster_roles: Sequence[str] = ()
     """Patterns of ClusterRoles that RoleBindings may name."""
     tenant_external_names: Sequence[str] = ()
-    """Patterns of hosts that are not public, and that Services may stand for."""
+    """Patterns of hosts that are not public, and that Services may stand for, or URLs in annotations have."""
+    tenant_namespace_labels: Sequence[str] = ()
+    """Patterns of further labels of Namespaces."""
     allow_service_addresses: bool = False
     tenant_pod_security: str = LEVELS[0]
     """What the label `pod-security.kubernetes.io/enforce` of a Namespace says at least."""
@@ -94,9 +111,8 @@ def _found(obj: Object, rules: Rules, places: Mapping[str, str], roles: Iterable
     yield from _BY_KIND.get(str(kind), _nothing)(obj, rules)
     if str(kind) == f"RoleBinding.{_RBAC}":
         yield from _of_binding(obj, rules, roles)
-    if kind not in _TEXTS:
-        home = pod_security.Home(key.namespace, rules.allow_service_addresses, rules.tenant_external_names)
-        yield from pod_security.violations(obj, home)
+    home = pod_security.Home(key.namespace, rules.allow_service_addresses, rules.tenant_external_names)
+    yield from pod_security.violations({"metadata": obj["metadata"]} if kind in _TEXTS else obj, home)
 
 
 def _nothing(obj: Object, rules: Rules) -> Iterator[str]:
@@ -109,11 +125,16 @@ def _of_namespace(obj: Object, rules: Rules) -> Iterator[str]:
         yield f"metadata.labels: set {_POD_SECURITY}enforce: {rules.tenant_pod_security}, which judges its Pods"
     if labels(obj).get(f"{_POD_SECURITY}enforce-version", "latest") != "latest":
         yield f"metadata.labels.{_POD_SECURITY}enforce-version: is not latest"
-    for place, names in (("labels", labels(obj)), ("annotations", annotations_of(obj))):
-        for name in names:
-            prefix, _, _ = str(name).rpartition("/")
-            if prefix not in _OF_NAMESPACES or name in _EXEMPTIONS:
-                yield f"metadata.{place}.{name}: may switch off, or change, what judges its contents"
+    for name in map(str, labels(obj)):
+        if _prefix(name) not in _OF_NAMESPACES and not matches(name, rules.tenant_namespace_labels):
+            yield f"metadata.labels.{name}: {_SWITCHES}, and is none that the operator lists in tenant_namespace_labels"
+    for name in map(str, annotations_of(obj)):
+        if _prefix(name) not in ("", *_OF_NAMESPACES):
+            yield f"metadata.annotations.{name}: {_SWITCHES}"
+
+
+def _prefix(name: str) -> str:
+    return name.rpartition("/")[0]
 
 
 def _of_crd(obj: Object, rules: Rules) -> Iterator[str]:
@@ -131,7 +152,7 @@ def _of_role(obj: Object, rules: Rules) -> Iterator[str]:
             yield f"rules[{index}].verbs: {granting[0]} gives more than the role says"
         if "*" in texts(rule, "apiGroups"):
             yield f"rules[{index}].apiGroups: * gives more than the account of a tenant has"
-        given = sorted(one for one in resources if one in _UNGIVEN_OR_ALL or one.startswith("*/"))
+        given = sorted(one for one in resources if not _UNGIVEN.isdisjoint((one, one.partition("/")[0])))
         if given and not verbs <= _READING:
             yield f"rules[{index}].resources: {given[0]} gives more than the account of a tenant has"
 
@@ -154,15 +175,8 @@ def _of_subjects(obj: Object, rules: Rules) -> Iterator[str]:
 
 
 def _of_claim(obj: Object, rules: Rules) -> Iterator[str]:
-    if field(obj, "spec", "volumeName"):
-        yield "spec.volumeName: chooses a volume, which may be that of others"
-    if field(obj, "spec", "dataSourceRef", "namespace") not in (None, key_of(obj).namespace):
-        yield "spec.dataSourceRef.namespace: is another one than its own"
-
-
-def _of_snapshot(obj: Object, rules: Rules) -> Iterator[str]:
-    if field(obj, "spec", "source", "volumeSnapshotContentName"):
-        yield "spec.source.volumeSnapshotContentName: chooses a snapshot, which may be that of others"
+    if field(obj, "spec", "selector"):
+        yield "spec.selector: chooses a volume, which may be that of others"
 
 
 def _of_volume(obj: Object, rules: Rules) -> Iterator[str]:
@@ -177,6 +191,5 @@ _BY_KIND: dict[str, Callable[[Object, Rules], Iterator[Any]]] = {
     f"RoleBinding.{_RBAC}": _of_subjects,
     f"ClusterRoleBinding.{_RBAC}": _of_subjects,
     "PersistentVolumeClaim": _of_claim,
-    "VolumeSnapshot.snapshot.storage.k8s.io": _of_snapshot,
     "PersistentVolume": _of_volume,
 }

@@ -83,6 +83,24 @@ def of_group(group: str) -> dict[str, Any]:
     return crd
 
 
+CLAIM: dict[str, Any] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+OF_BLUE = {"matchLabels": {"tenant": "blue"}}
+
+
+def templates(**spec: Any) -> dict[str, Any]:
+    """Of claims, as a StatefulSet has them."""
+    return placed(obj("apps/v1", "StatefulSet", "a", spec={"volumeClaimTemplates": [{"spec": {**CLAIM, **spec}}]}))
+
+
+def ephemeral(**spec: Any) -> dict[str, Any]:
+    return with_pod(volumes=[{"ephemeral": {"volumeClaimTemplate": {"spec": {**CLAIM, **spec}}}}])
+
+
+def noted(manifest: dict[str, Any], name: str, value: str) -> dict[str, Any]:
+    made = placed(manifest)
+    return {**made, "metadata": {**made["metadata"], "annotations": {name: value}}}
+
+
 def claiming(**spec: Any) -> dict[str, Any]:
     made = placed(claim("a"))
     made["spec"] = {**made.get("spec", {}), **spec}
@@ -129,6 +147,29 @@ ANNOTATIONS = {
     ("replicator.v1.mittwald.de/replicate-from", "blue/secret"): "names an object of the namespace blue",
     ("reflector.v1.k8s.emberstack.com/reflects", "blue/secret"): "names an object of the namespace blue",
     ("nginx.org/server-snippets", "x"): "configures a controller",
+    ("haproxy-ingress.github.io/secure-crt-secret", "secret://blue/ca"): "names an object of the namespace blue",
+    ("haproxy-ingress.github.io/auth-secret", "secret:blue/ca"): "names an object of the namespace blue",
+    ("k8s.apisix.apache.org/svc-namespace", "blue"): "names an object of the namespace blue",
+    ("nginx.ingress.kubernetes.io/auth-url", "http://db.blue.svc.cluster.local/"): OTHERS,
+    ("nginx.ingress.kubernetes.io/mirror-target", "https://db.blue.svc:8443$request_uri"): OTHERS,
+    ("nginx.ingress.kubernetes.io/auth-url", "HTTP://169.254.169.254/latest"): "leads to an address",
+    ("nginx.ingress.kubernetes.io/auth-url", "http://[fd00::1]:80/"): INNER,
+    ("nginx.ingress.kubernetes.io/auth-url", "http://auth.example.com@db.blue.svc/"): OTHERS,
+    ("nginx.ingress.kubernetes.io/auth-url", "http://db.blue.svc\\@auth.example.com/"): OTHERS,
+    ("nginx.ingress.kubernetes.io/auth-url", "http://auth.example.com\\@db.blue.svc/"): OTHERS,
+    ("k8s.apisix.apache.org/auth-uri", "http://kubernetes.default/"): INNER,
+    ("getambassador.io/config", "a: https://auth.example.com\nb: 'grpc://db.blue.svc:80'"): OTHERS,
+}
+COPIES = {
+    ("replicator.v1.mittwald.de/replicate-from", "blue/secret"): "names an object of the namespace blue",
+    ("reflector.v1.k8s.emberstack.com/reflects", "blue/secret"): "names an object of the namespace blue",
+    ("k8s.io/CloneRequest", "blue/disk"): "names an object of the namespace blue",
+    ("replicator.v1.mittwald.de/replicate-to", "blue,kube-system"): "writes copies into other namespaces",
+    ("replicator.v1.mittwald.de/replicate-to-matching", "a=b"): "writes copies into other namespaces",
+    ("reflector.v1.k8s.emberstack.com/reflection-auto-enabled", "true"): "writes copies into other namespaces",
+    ("reflector.v1.k8s.emberstack.com/reflection-auto-namespaces", "blue"): "writes copies into other namespaces",
+    ("kubed.appscode.com/sync", ""): "writes copies into other namespaces",
+    ("kubed.appscode.com/sync-contexts", "b"): "writes copies into other namespaces",
 }
 OWN_ANNOTATIONS = {
     "nginx.ingress.kubernetes.io/auth-secret": "basic",
@@ -140,6 +181,15 @@ OWN_ANNOTATIONS = {
     "traefik.ingress.kubernetes.io/router.middlewares": "red-a@kubernetescrd",
     "projectcontour.io/tls-cert-namespace": "red",
     "example.com/image": "library/web",
+    "nginx.ingress.kubernetes.io/auth-signin": "https://$host/oauth2/start?rd=$escaped_request_uri",
+    "nginx.ingress.kubernetes.io/mirror-target": "http://mirror.red.svc:8080$request_uri",
+    "haproxy-ingress.github.io/secure-crt-secret": "secret://red/ca",
+    "haproxy-ingress.github.io/auth-tls-secret": "secret://ca",
+    "reflector.v1.k8s.emberstack.com/reflection-auto-enabled": "false",
+    "reflector.v1.k8s.emberstack.com/reflection-allowed-namespaces": "blue",
+    "replicator.v1.mittwald.de/replicate-from": "red/secret",
+    "argocd.argoproj.io/sync-wave": "1",
+    "summary": "see http://grafana/",
 }
 
 
@@ -202,12 +252,28 @@ def test_a_kind_outside_of_namespaces_is_a_violation_unless_the_operator_lists_i
         (role(verbs=["patch"], resources=["endpointslices"]), "rules[0].resources: endpointslices"),
         (role(verbs=["patch"], resources=["*"]), "rules[0].resources: * gives more"),
         (role(apiGroups=["*"]), "rules[0].apiGroups: * gives more"),
+        *(
+            (role(verbs=["get", verb], resources=["pods", resource]), f"rules[0].resources: {resource} gives more")
+            for resource, verb in (
+                *(("namespaces", "patch"), ("namespaces", "delete"), ("namespaces/finalize", "update")),
+                ("namespaces/status", "patch"),
+                *(("resourcequotas", "delete"), ("resourcequotas/status", "patch"), ("limitranges", "deletecollection")),
+                *(("networkpolicies", "create"), ("services/status", "patch"), ("ingresses/status", "update")),
+                *(("pods/status", "patch"), ("pods/binding", "create"), ("bindings", "create"), ("*/status", "patch")),
+                *(("serviceimports", "create"), ("csistoragecapacities", "create"), ("controllerrevisions", "create")),
+                ("network-attachment-definitions", "create"),
+            )
+        ),
         (namespace({}), "metadata.labels: set pod-security.kubernetes.io/enforce: baseline"),
         (namespace(enforcing("privileged")), "metadata.labels: set pod-security.kubernetes.io/enforce"),
         (namespace(enforcing("baseline", **{"pod-security.kubernetes.io/enforce-version": "v1.20"})), "is not latest"),
         (namespace(enforcing("baseline", **{"control-plane": "x"})), "metadata.labels.control-plane: may switch off"),
         (namespace(enforcing("baseline", **{"admission.gatekeeper.sh/ignore": "x"})), "may switch off"),
         (namespace(enforcing("baseline", **{"resource.kubernetes.io/admin-access": "true"})), "may switch off"),
+        *(
+            (namespace(enforcing("baseline", **{name: "x"})), f"metadata.labels.{name}: may switch off")
+            for name in ("name", "tenant", "istio-injection", "exempt-from-policy", "linkerd.io/inject", "k8s.example.com/a")
+        ),
         (namespace(enforcing("baseline"), **{"scheduler.alpha.kubernetes.io/node-selector": "a=b"}), "may switch off"),
         (converting(), "spec.conversion: its webhook reads and changes the objects of all"),
         *(
@@ -268,9 +334,38 @@ def test_a_kind_outside_of_namespaces_is_a_violation_unless_the_operator_lists_i
                          "kube-vip.io/loadbalancerIPs", "purelb.io/addresses", "cni.projectcalico.org/ipAddrs",
                          "service.beta.kubernetes.io/aws-load-balancer-eip-allocations",
                          "loadbalancer.openstack.org/load-balancer-address",
-                         "service.beta.kubernetes.io/azure-pip-name", "ovn.kubernetes.io/ip_address")
+                         "service.beta.kubernetes.io/azure-pip-name", "ovn.kubernetes.io/ip_address",
+                         "kubernetes.io/ingress.global-static-ip-name")
         ),
         *((annotated("Ingress", **{name: value}), words) for (name, value), words in ANNOTATIONS.items()),
+        *((annotated("Ingress", **{name: value}), words) for (name, value), words in COPIES.items()),
+        *((noted(obj("v1", "Secret", "a"), name, value), words) for (name, value), words in COPIES.items()),
+        (noted(config_map("a"), "kubed.appscode.com/sync", ""), "metadata.annotations.kubed.appscode.com/sync: writes copies"),
+        (noted(crontab_crd(), "replicator.v1.mittwald.de/replicate-to", "blue"), "writes copies"),
+        (noted(claim("a"), "k8s.io/CloneRequest", "blue/disk"), "names an object of the namespace blue"),
+        (placed(obj("cert-manager.io/v1", "Certificate", "a",
+                    spec={"secretTemplate": {"annotations": {"a.io/replicate-to": "b"}}})),
+         "spec.secretTemplate.annotations.a.io/replicate-to: writes copies"),
+        (with_pods(**{"example.com/target": "http://db.blue.svc/"}), OTHERS),
+        (service(clusterIP="10.96.0.77"), "spec.clusterIP: chooses an address"),
+        (service(clusterIPs=["10.96.0.77", "fd00::77"]), "spec.clusterIPs: chooses an address"),
+        (service(loadBalancerClass="internet"), "spec.loadBalancerClass: chooses a load balancer"),
+        *(
+            (claimed(**chosen), words)
+            for claimed in (templates, ephemeral, claiming)
+            for chosen, words in (
+                ({"volumeName": "pv-of-blue"}, "spec.volumeName: chooses a volume"),
+                ({"selector": OF_BLUE}, "spec.selector: chooses a volume"),
+                ({"dataSource": {"name": "a", "namespace": "blue"}}, "dataSource.namespace: is another"),
+                ({"dataSourceRef": {"name": "a", "namespace": "blue"}}, "dataSourceRef.namespace: is another"),
+            )
+        ),
+        (placed(obj("v1", "PersistentVolumeClaim", "a", spec={"selector": OF_BLUE})), "spec.selector: chooses"),
+        (placed(obj("stable.example.com/v1", "CronTab", "a", spec={"storage": {**CLAIM, "selector": OF_BLUE}})),
+         "spec.storage.selector: chooses a volume"),
+        (placed(obj("groupsnapshot.storage.k8s.io/v1beta1", "VolumeGroupSnapshot", "a",
+                    spec={"source": {"volumeGroupSnapshotContentName": "b"}})),
+         "spec.source.volumeGroupSnapshotContentName: chooses a snapshot"),
         (claiming(volumeName="pv-of-blue"), "spec.volumeName: chooses a volume"),
         (claiming(dataSourceRef={"kind": "PersistentVolumeClaim", "name": "a", "namespace": "blue"}), "is another one"),
         (placed(obj("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "a", spec={"source": {"volumeSnapshotContentName": "b"}})),
@@ -308,12 +403,15 @@ def test_other_objects_are_no_violation() -> None:
     secured = {"privileged": False, "capabilities": {"add": ["NET_BIND_SERVICE"], "drop": ["ALL"]}}
     volumes = with_pod(hostNetwork=False, containers=[{"securityContext": secured}], volumes=[{"emptyDir": {}}])
     others = [
-        namespace(enforcing("restricted", app="web")),
+        namespace(enforcing("restricted", **{"app.kubernetes.io/name": "web"}), team="web"),
         placed(deployment(1)),
         placed(config_map("a", hostNetwork="true")),
         binding("RoleBinding", "view"),
         role(verbs=["create", "delete"]),
         role(resources=["*"]),
+        role(verbs=["get", "list", "watch"], resources=["namespaces", "services/status", "networkpolicies"]),
+        role(verbs=["patch"], resources=["services", "crontabs/status", "pods/exec", "ingresses"]),
+        placed(obj("networking.k8s.io/v1", "NetworkPolicy", "a", spec={"podSelector": {}})),
         binding("RoleBinding", "a", "Role"),
         placed(crontab("a")),
         service(type="NodePort", ports=[{"port": 80, "nodePort": 0}]),
@@ -325,12 +423,16 @@ def test_other_objects_are_no_violation() -> None:
         *map(of_group, ("stable.example.com", "k8s.io.example.com", "mk8s.io")),
         with_pods(**{"k8s.v1.cni.cncf.io/networks": "red/net, own"}),
         claiming(),
+        templates(dataSourceRef={"kind": "VolumeSnapshot", "name": "a", "namespace": "red"}),
+        ephemeral(selector=None, volumeName=""),
+        *(service(clusterIP=none, clusterIPs=[none]) for none in ("None", "")),
+        noted(config_map("a", annotations="hostPath"), "example.com/a", "b"),
     ]
     assert violation([crd, volumes, *others], RULES) == ""
 
 
 def test_the_operator_may_allow_the_addresses_of_services() -> None:
-    chosen = service(loadBalancerIP="192.0.2.1", ports=[{"nodePort": 30080}])
+    chosen = service(loadBalancerIP="192.0.2.1", clusterIP="10.96.0.77", loadBalancerClass="a", ports=[{"nodePort": 30080}])
     assert violation([chosen], replace(RULES, allow_service_addresses=True)) == ""
 
 
@@ -338,6 +440,19 @@ def test_the_operator_may_list_hosts_that_are_not_public() -> None:
     listed = replace(RULES, tenant_external_names=["*.corp.internal", "db.blue.svc"])
     assert violation([named("db.Corp.internal."), named("db.blue.svc")], listed) == ""
     assert INNER in violation([named("metadata.google.internal")], listed)
+
+
+def test_the_listed_hosts_are_also_those_of_urls() -> None:
+    url = annotated("Ingress", **{"nginx.ingress.kubernetes.io/auth-url": "http://auth.blue.svc:4180/auth"})
+    assert violation([url], replace(RULES, tenant_external_names=["auth.blue.svc"])) == ""
+
+
+def test_the_operator_may_list_labels_of_namespaces() -> None:
+    listed = replace(RULES, tenant_namespace_labels=["istio-injection", "example.com/*"])
+    chosen = {"istio-injection": "enabled", "example.com/team": "red"}
+    assert violation([namespace(enforcing("baseline", **chosen))], listed) == ""
+    assert "metadata.labels.name: may switch off" in violation([namespace(enforcing("baseline", name="a"))], listed)
+    assert "set pod-security" in violation([namespace({})], replace(RULES, tenant_namespace_labels=["*"]))
 
 
 def test_a_stricter_level_of_pod_security_is_demanded_if_the_operator_says_so() -> None:
