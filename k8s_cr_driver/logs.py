@@ -25,9 +25,7 @@ class _Logger:
     def _adapter(self) -> Any:
         from oslo_log import log
 
-        found = log.getLogger(self._name)
-        found.logger.addFilter(_to_one_line)
-        return found
+        return log.getLogger(self._name)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._adapter, name)
@@ -35,6 +33,7 @@ class _Logger:
 
 def logger(name: str) -> Any:
     """The adapter of oslo.log for the logger of this name."""
+    logging.getLogger(name).addFilter(_to_one_line)
     return _Logger(name)
 
 
