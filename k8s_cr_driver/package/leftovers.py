@@ -14,7 +14,7 @@ OF_CHART = "is a Helm chart, which is not applied: its files are no manifests; r
 _TEMPLATE = re.compile(
     r"\{\{-?\s*(\.(Values|Release|Chart|Capabilities)\b|(include|tpl|toYaml|template|define|if|range|with|end)\b)"
 )
-_KUSTOMIZATION = re.compile(rb"(?m)^(apiVersion:\s*kustomize\.config\.k8s\.io/|kind:\s*Kustomization\s*$|resources:\s*$)")
+_KUSTOMIZATION = re.compile(rb"^(apiVersion:\s*kustomize\.config\.k8s\.io/|kind:\s*Kustomization\s*$|resources:\s*$)", re.M)
 _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _DATA = (GroupKind("", "ConfigMap"), GroupKind("", "Secret"))
 _LARGEST = 4 * 1024 * 1024

@@ -20,7 +20,7 @@ from k8s_cr_driver.objects.yaml_nodes import Shallow
 _FILE = re.compile(r"(?P<file>[^\s:,][^:,\n]*\.(?:ya?ml|json|meta|mf))(?:, document (?P<document>\d+))?", re.I)
 _ITEMS = re.compile(r", items\[(\d+)\]")
 _LINE = re.compile(r"\bline (\d+)")
-_FIELD = re.compile(r"[A-Za-z$_](?:[\w$./-]|\[\d+\])*(?=: )")
+_FIELD = re.compile(r"[A-Za-z$_](?:[\w$./-]|\[\d{1,9}\])*(?=: )")
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _FLAVOUR = re.compile(r"Flavour ([^\s:]+): (?:(?:VDU|policy|scaling aspect) ([^\s:,]+))?")
 _LARGEST = 4 * 1024 * 1024
