@@ -71,6 +71,14 @@ class Chart:
         """The values of the chart itself, without those of its dependencies."""
         return self._shown("values")
 
+    def rules(self) -> list[ManifestFile]:
+        """The file of readiness rules beside Chart.yaml, if there is one."""
+        if self.path.is_dir():
+            return rendering.rules_of(self.path)
+        content = _archived_file(self.path, rendering.RULES)
+        found = reading.rules(rendering.RULES, content) if content else None
+        return [found] if found else []
+
     def templates(self) -> Iterator[tuple[str, str]]:
         """The names and texts of its templates, with those of its dependencies."""
         left = _TEXTS
@@ -123,6 +131,20 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
             yield from _archived(name, one.read_bytes())
         elif one.is_file() and "templates" in one.relative_to(path).parts:
             yield name, one.read_bytes()
+
+
+def _archived_file(path: Path, name: str) -> bytes:
+    """A file beside Chart.yaml in an archive; nothing if it is not there."""
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                parts = Path(member.name).parts
+                if len(parts) == 2 and parts[1] == name and member.isfile() and member.size <= _TEXTS:
+                    file = archive.extractfile(member)
+                    return file.read() if file else b""
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise InvalidPackage(f"{path.name}: is no archive of a chart: {error}") from None
+    return b""
 
 
 def _archived(name: str, content: bytes, depth: int = 1) -> Iterator[tuple[str, bytes]]:

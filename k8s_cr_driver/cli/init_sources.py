@@ -76,7 +76,7 @@ def gather(wish: Wish) -> Gathered:
             f"--param {with_path}=...: only charts have values; write --param {with_path} for ${{{with_path}}}"
         )
     files, choices = _plain(wish)
-    if not files:
+    if not any(file.objects for file in files):
         raise InvalidPackage(f"--from {wish.source}: has no Kubernetes objects")
     objects = [obj for file in files for obj in file.objects]
     declared, of_references = parameters.found_in(objects, [name for name, _ in wish.parameters])
@@ -90,9 +90,9 @@ def _plain(wish: Wish) -> tuple[list[ManifestFile], list[Choice]]:
     if not path.exists():
         raise click.UsageError(f"--from {wish.source}: there is no such file or folder, and it is no name of a chart")
     if rendering.is_kustomization(path):
-        return rendering.kustomized(path, target), []
+        return [*rendering.kustomized(path, target), *rendering.rules_of(path)], []
     if path.name in rendering.KUSTOMIZATIONS:
-        return rendering.kustomized(path.parent, target), []
+        return [*rendering.kustomized(path.parent, target), *rendering.rules_of(path.parent)], []
     return rendering.files(path)
 
 
@@ -105,7 +105,7 @@ def _of_chart(one: chart.Chart, wish: Wish) -> Gathered:
     choices = [*volatile.differences(before, after), *volatile.of_templates(one.templates())]
     product = one.product(wish.release)
     if not wish.parameters:
-        return Gathered(first, product, (), choices)
+        return Gathered([*first, *one.rules()], product, (), choices)
     values = _values(one.values(), wish.values, wish.sets)
     declared = [parameters.of_value(name, path, values) for name, path in wish.parameters if path]
     if bare := next((name for name, path in wish.parameters if not path), ""):
@@ -117,7 +117,7 @@ def _of_chart(one: chart.Chart, wish: Wish) -> Gathered:
             _with_references(one, wish, [of], name)
         raise
     choices += [Choice(of.description, f"parameter {of.name}", f"--param; a {of.type}, as in the values") for of in declared]
-    return Gathered(files, product, declared, choices)
+    return Gathered([*files, *one.rules()], product, declared, choices)
 
 
 def _with_references(one: chart.Chart, wish: Wish, declared: Sequence[Parameter], name: str) -> list[ManifestFile]:

@@ -25,6 +25,7 @@ from k8s_cr_driver.scaffold.model import Choice, ManifestFile
 
 SUFFIXES = (".yaml", ".yml", ".json")
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+RULES = "health.yaml"
 FILES_LIMIT = 20_000
 """Files of a folder that are looked at."""
 _NO_MANIFESTS = "has no Kubernetes objects"
@@ -38,6 +39,13 @@ def kustomized(folder: Path, name: str) -> list[ManifestFile]:
     """What `kustomize build` makes of a folder."""
     program = ["kubectl", "kustomize"] if shutil.which("kubectl") else ["kustomize", "build"]
     return reading.divided(name, run([*program, str(folder)], "install kubectl or kustomize"))
+
+
+def rules_of(folder: Path) -> list[ManifestFile]:
+    """The readiness rules beside a kustomization, or in the folder of a chart, which no program renders."""
+    path = folder / RULES
+    found = reading.rules(RULES, _bounded(_read(path), RULES)) if path.is_file() else None
+    return [found] if found else []
 
 
 def standard_input(name: str) -> list[ManifestFile]:

@@ -44,6 +44,8 @@ class ManifestFile:
     name: str
     text: str
     objects: Sequence[Object]
+    is_rules: bool = False
+    """Whether it has readiness rules for kinds, and no objects."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, annotations_of, bare, key_of
+from k8s_cr_driver.package import health_rules
 from k8s_cr_driver.package.marks import OURS
 from k8s_cr_driver.package.tosca_meta import MANIFESTS, TOSCA_META
 from k8s_cr_driver.package.vnfd import DEFINITIONS
@@ -16,6 +17,7 @@ from k8s_cr_driver.scaffold import forecast, hooks, vdus, vnfd, yaml_text
 from k8s_cr_driver.scaffold.model import Choice, ManifestFile, Parameter, Product, Scaffold
 
 REQUEST = "request.json"
+_RULES = "readiness rules for kinds"
 KEEP, HELM_KEEP = f"{OURS}keep", "helm.sh/resource-policy"
 _OF_CLUSTERS = ("default", "kube-")
 """How the names of Namespaces begin that every cluster has."""
@@ -37,15 +39,18 @@ def of(
     defaults = {one.name: one.default for one in parameters}
     found, kept, of_vdus = vdus.of(kept, namespace, defaults)
     written = {name: text for file in files for name, text in _written(file, {key_of(obj): obj for obj in kept})}
+    rules = {f"{MANIFESTS}/{file.name}": file.text for file in files if file.is_rules}
+    named = {**written, **{name: text for name, text in rules.items() if name != health_rules.FILE}}
     entry = f"{DEFINITIONS}/{product.name}.yaml"
     return Scaffold(
         {
             TOSCA_META: _meta(entry),
             entry: vnfd.text(product, descriptor_id, found, parameters),
             **written,
-            REQUEST: _request(written, namespace, parameters),
+            **rules,
+            REQUEST: _request(named, namespace, parameters),
         },
-        [*choices, *of_policy, *of_vdus, *forecast.of(kept, namespace)],
+        [*choices, *of_policy, *of_vdus, *forecast.of(kept, namespace), *(Choice(name, "kept", _RULES) for name in rules)],
     )
 
 

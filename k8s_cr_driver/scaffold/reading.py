@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects import rule_files
 from k8s_cr_driver.objects.keys import CRD, Object, kind_of
 from k8s_cr_driver.package import limits, manifests
 from k8s_cr_driver.package.documents import DocumentError, documents
@@ -20,12 +21,24 @@ _NO_MANIFESTS = ("kustomize.config.k8s.io/",)
 
 def file(name: str, content: bytes, budget: limits.Budget) -> ManifestFile | None:
     """A file as it is; None if it has no object. Raises InvalidPackage for what is neither an object nor something else."""
+    if found := rules(name, content):
+        return found
     if not _has_objects(name, content):
         return None
     objects = [_checked(source, raw) for source, raw in manifests.written(name, content, budget)]
     path = PurePosixPath(name)
     fitting = path if path.suffix in (".yaml", ".yml", ".json") else path.with_suffix(path.suffix.lower())
     return ManifestFile(str(fitting), content.decode("utf-8-sig"), objects)
+
+
+def rules(name: str, content: bytes) -> ManifestFile | None:
+    """A file of readiness rules as it is; None if it has anything else."""
+    try:
+        text = content.decode("utf-8-sig")
+        found = [value for _, value in documents(text) if value is not None]
+    except (DocumentError, UnicodeDecodeError, InvalidPackage):
+        return None
+    return ManifestFile(name, text, [], is_rules=True) if found and all(map(rule_files.is_rules, found)) else None
 
 
 def divided(name: str, content: bytes) -> list[ManifestFile]:

@@ -51,6 +51,30 @@ def test_a_file_of_manifests_becomes_a_package_that_tacker_accepts(tool: Tool, t
     assert "Files/kubernetes/all.yaml" in {one["Source"] for one in artifacts}
 
 
+RULES = "# of ours\nhealthCheckExprs:\n- {apiVersion: stable.example.com/v1, kind: CronTab, current: 'has(status)'}\n"
+
+
+@pytest.mark.parametrize(("name", "named"), [("health.yaml", []), ("rules/own.yaml", ["Files/kubernetes/rules/own.yaml"])])
+def test_rules_among_manifests_are_those_of_the_package(tool: Tool, tmp_path: Path, name: str, named: list[str]) -> None:
+    written(tmp_path / "in/all.yaml", crontab_crd(phase={"type": "string"}), crontab("one"))
+    (tmp_path / "in" / name).parent.mkdir(exist_ok=True)
+    (tmp_path / "in" / name).write_text(RULES)
+    shown = tool.run("init", str(tmp_path / "p"), "--from", str(tmp_path / "in")).stdout
+    assert (tmp_path / "p/Files/kubernetes" / name).read_text() == RULES
+    assert "kept" in shown and "readiness rules for kinds" in shown
+    request = json.loads((tmp_path / "p/request.json").read_text())
+    assert request["additionalParams"]["lcm-kubernetes-def-files"] == ["Files/kubernetes/all.yaml", *named]
+    subject = written(tmp_path / "one.yaml", {**crontab("one"), "status": {"a": 1}})
+    rules = tool.json("health", str(subject), "--rules", str(tmp_path / "p/Files/kubernetes" / name))
+    assert rules[0]["state"] == "Ready"
+
+
+def test_folder_with_rules_alone_has_no_objects(tool: Tool, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/health.yaml").write_text(RULES)
+    assert "has no Kubernetes objects" in tool.run("init", str(tmp_path / "p"), "--from", str(tmp_path / "in"), code=1).output
+
+
 def test_the_files_of_a_folder_stay_as_they_are(tool: Tool, tmp_path: Path) -> None:
     text = "# what for\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}  # its name\n"
     (tmp_path / "in/sub").mkdir(parents=True)

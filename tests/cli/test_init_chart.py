@@ -79,6 +79,23 @@ def test_a_chart_becomes_a_package_that_tacker_accepts(tool: Tool, chart: Path, 
     assert waits == "batch/namespaces/blue/Job/migrate"
 
 
+@pytest.mark.parametrize("source", ["chart", "web.tgz"])
+@pytest.mark.parametrize("options", [[], ["--param", "TAG=image.tag"]])
+def test_rules_of_a_chart_are_those_of_the_package(
+    tool: Tool, chart: Path, folder: Path, source: str, options: list[str]
+) -> None:
+    rules = "healthCheckExprs:\n- {group: apps, kind: Deployment, current: 'status.?readyReplicas.orValue(0) > 0'}\n"
+    (chart / "health.yaml").write_text(rules)
+    with tarfile.open(chart.parent / "web.tgz", "w:gz") as file:
+        file.add(chart, "web")
+    shown = tool.run("init", str(folder), "--from", str(chart.parent / source), *options).stdout
+    assert (folder / "Files/kubernetes/health.yaml").read_text() == rules
+    assert "readiness rules for kinds" in shown and "health.yaml" not in (folder / "request.json").read_text()
+    (chart / "health.yaml").write_text("timeout: 5\n")  # a chart's own, and none of rules
+    tool.run("init", str(folder.parent / "other"), "--from", str(chart), *options)
+    assert not (folder.parent / "other/Files/kubernetes/health.yaml").exists()
+
+
 @pytest.mark.parametrize("source", ["web.tgz", "oci://example.org/charts/web", "repository/web"])
 def test_an_archive_and_a_chart_elsewhere(
     tool: Tool, chart: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, source: str
