@@ -26,7 +26,7 @@ from typing import Any, ClassVar, TypeVar
 
 from k8s_cr_driver.objects.crds import scale_path, status_selector
 from k8s_cr_driver.objects.fields import field, mapping, text
-from k8s_cr_driver.objects.keys import CloudEntry, GroupKind, Object, ObjectKey, SecretEntry, annotations_of, key_of
+from k8s_cr_driver.objects.keys import CRD, CloudEntry, GroupKind, Object, ObjectKey, SecretEntry, annotations_of, key_of
 from k8s_cr_driver.objects.rule_texts import NO_ACTIVITY, no_activity_seconds
 from k8s_cr_driver.resources.health import Health, State, assess, operator_rules
 from k8s_cr_driver.resources.health.custom import terminating
@@ -169,7 +169,8 @@ class CustomResource:
     def rule_sources(self, live: Object) -> Iterator[Rules]:
         """What users say of the object's readiness, source by source: the first decides."""
         kind = self.key.group_kind
-        for rules in (of_annotations(live, "annotation of the object"), (self.request_rules or {}).get(kind)):
+        own = None if kind == CRD else live  # the annotations of a CRD are for the objects of its kind
+        for rules in (of_annotations(own, "annotation of the object"), (self.request_rules or {}).get(kind)):
             if rules:
                 yield rules
         for rules in (of_annotations(self.crd, "annotation of the CRD"), of_package(live), operator_rules.of(kind)):

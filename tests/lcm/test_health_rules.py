@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +14,12 @@ import yaml
 from oslo_config import cfg
 from tacker.sol_refactored.common import exceptions as sol_ex
 
+from k8s_cr_driver.objects.keys import GroupKind
 from k8s_cr_driver.resources.health import operator_rules
 from tests.fake_api import FakeApi
 from tests.instance import CONDITIONS, crontab, crontab_crd
 from tests.lcm.instance import Instance
-from tests.lcm.web import deployment
+from tests.lcm.web import deployment, run_web
 
 ENTRY = {"apiVersion": "stable.example.com/v1", "kind": "CronTab", "current": "has(spec) && !has(self.status)"}
 
@@ -76,3 +78,41 @@ def test_rules_of_an_operator_that_cannot_be_read_stop_the_verb_before_any_write
     with pytest.raises(sol_ex.SolException, match="absent: is no folder"):
         blue.instantiate()
     assert not cluster.requests
+
+
+SOURCES = ("none", "object", "request", "crd", "package", "operator")
+
+
+def requests_of(source: str, folder: Path) -> collections.Counter[tuple[str, str]]:
+    """The requests of an instantiate whose object is ready by a rule of this source.
+
+    Without those whose number depends on the time that it takes: watches, and writes of the inventory.
+    """
+    tab, crd, given = crontab("one"), crontab_crd(), {"health-rules": [ENTRY]} if source == "request" else {}
+    if source in ("object", "crd"):
+        {"object": tab, "crd": crd}[source]["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "cel: has(self.spec)"}
+    with FakeApi() as api:
+        run_web(api)
+        red = Instance(api, folder / "package", [deployment(), crd, tab])
+        for name, path in (("package", folder / "package/Files/kubernetes"), ("operator", folder / "rules")):
+            if source == name:
+                path.mkdir(exist_ok=True)
+                (path / "health.yaml").write_text(yaml.safe_dump({"healthCheckExprs": [ENTRY]}))
+        if source == "operator":
+            cfg.CONF.set_override("health_rules", str(folder / "rules"), "k8s_cr")
+        red.instantiate(**given)
+        assert operator_rules.of(GroupKind("stable.example.com", "CronTab")) or source != "operator"
+        counted = (one for one in api.requests if not one.watch and "/configmaps/" not in one.path)
+        return collections.Counter((one.method, one.path) for one in counted)
+
+
+@pytest.mark.parametrize("source", SOURCES[1:])
+def test_no_rule_adds_a_request(tmp_path: Path, source: str) -> None:
+    for name in ("without", "with"):
+        (tmp_path / name).mkdir()
+    try:
+        assert requests_of(source, tmp_path / "with") == requests_of("none", tmp_path / "without")
+    finally:
+        cfg.CONF.clear_override("health_rules", "k8s_cr")
+        operator_rules.use_once.cache_clear()
+        operator_rules.use("")

@@ -11,7 +11,7 @@ from typing import Any
 
 from k8s_cr_driver.objects.api_groups import GROUPS
 from k8s_cr_driver.objects.fields import text
-from k8s_cr_driver.objects.keys import split
+from k8s_cr_driver.objects.keys import CRD, kind_of, split
 from k8s_cr_driver.resources.health.builtin import RULES
 from k8s_cr_driver.resources.health.custom import assess_custom, stored_suffices, terminating
 from k8s_cr_driver.resources.health.model import Health, State, ready, waiting
@@ -31,7 +31,7 @@ def assess(live: dict[str, Any], crd: dict[str, Any] | None, old_status: Any = N
     version, kind = text(live, "apiVersion"), text(live, "kind")
     if not kind or not version:
         return waiting("NoKind", "it has no kind or no apiVersion, so nothing is known of it")
-    if stored_suffices(live, crd):
+    if stored_suffices(live if kind_of(live) != CRD else None, crd):  # those of a CRD are for the objects of its kind
         return ready("Stored", "no more is asked for than that it is stored")
     group = split(version)[0]
     if rule := RULES.get((group, kind)):

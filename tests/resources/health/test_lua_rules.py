@@ -130,3 +130,72 @@ def test_script_without_the_extra_is_an_error(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(lua_rules, "IS_AVAILABLE", False)
     with pytest.raises(InvalidRequest, match=r"install k8s-cr-driver\[lua\]"):
         use(tmp_path, "return nil")
+
+
+ROLLOUT = """
+local function replicasOf(obj)
+  if obj.spec ~= nil and obj.spec.replicas ~= nil then return obj.spec.replicas end
+  return 1
+end
+local hs = {}
+if obj.metadata.annotations ~= nil and obj.metadata.annotations["example.com/paused"] == "true" then
+  hs.status = "Suspended"
+  hs.message = "paused by an annotation"
+  return hs
+end
+if obj.status == nil or obj.metadata.generation ~= obj.status.observedGeneration then
+  return {status = "Progressing", message = "Waiting for the controller"}
+end
+local ready, total = 0, 0
+for name, shard in pairs(obj.status.shards or {}) do
+  total = total + 1
+  if string.match(shard.state, "^up") then ready = ready + 1 end
+  if shard.state:lower() == "lost" then
+    hs.status = "Degraded"
+    hs.message = string.format("%s is lost", name)
+    return hs
+  end
+end
+if total < replicasOf(obj) or ready < total then
+  hs.status = "Progressing"
+  hs.message = ready .. " of " .. tostring(total) .. " are up"
+else
+  hs.status = "Healthy"
+end
+return hs
+"""
+
+
+def test_folder_as_argo_cd_has_it(tmp_path: Path) -> None:
+    """GROUP/KIND/health.lua beside its tests and actions, wildcards, and the kinds of the core group by their name alone."""
+    files = {
+        "example.com/Widget/health.lua": ROLLOUT,
+        "example.com/Widget/health_test.yaml": "tests:\n- healthStatus: {status: Healthy}\n  inputPath: testdata/a.yaml\n",
+        "example.com/Widget/testdata/a.yaml": "kind: Widget\n",
+        "example.com/Widget/actions/discovery.lua": "return {}",
+        "_.example.org/_/health.lua": 'return {status = "Healthy", message = obj.kind}',
+        "ConfigMap/health.lua": 'return {status = obj.data.a == "1" and "Healthy" or "Progressing"}',
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    operator_rules.use(tmp_path)
+
+    def shards(**states: str) -> Json:
+        return {"observedGeneration": 1, "shards": {name: {"state": state} for name, state in states.items()}}
+
+    def said(status: Json | None, **metadata: object) -> tuple[State, bool, str]:
+        health = resource_for(custom()).health(custom(status, {"replicas": 2}, **metadata))
+        return health.state, health.trouble, health.message
+
+    assert said(None) == (State.WAITING, False, "Waiting for the controller")
+    assert said(shards(a="up")) == (State.WAITING, False, "1 of 1 are up")
+    assert said(shards(a="up", b="starting")) == (State.WAITING, False, "1 of 2 are up")
+    assert said(shards(a="up", b="up-to-date")) == (State.READY, False, "")
+    assert said(shards(a="up", b="LOST")) == (State.WAITING, True, "b is lost")
+    assert said(shards(), annotations={"example.com/paused": "true"})[::2] == (State.SUSPENDED, "paused by an annotation")
+    other: Json = {"apiVersion": "a.example.org/v1", "kind": "Gadget", "metadata": {"name": "g"}, "status": {"x": 1}}
+    assert resource_for(other).health(other).message == "Gadget"
+    config: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1"}}
+    assert resource_for(config).health(config).source == "operator's script ConfigMap/health.lua"
+    assert resource_for(config).health({**config, "data": {"a": "2"}}).state is State.WAITING

@@ -89,6 +89,15 @@ def test_annotation_of_the_crd_holds_for_objects_that_have_none() -> None:
     assert judged(conditions("Odd"), definition, ready_when="condition=Even").state is WAITING
 
 
+@pytest.mark.parametrize("rule", ["stored", "condition=Odd", "cel: has(self.status.odd)"])
+def test_annotation_of_a_crd_says_nothing_of_the_crd_itself(rule: str) -> None:
+    live = crd(CONDITIONS, annotations={PREFIX + "ready-when": rule})
+    live |= {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    assert resource_for(live).health(live).state is WAITING
+    live["status"] = conditions("Established", "NamesAccepted")
+    assert resource_for(live).health(live).state is READY
+
+
 STALE = {"conditions": [condition("Odd")], "observedGeneration": 1}
 
 
