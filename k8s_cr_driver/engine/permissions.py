@@ -25,17 +25,23 @@ _RULES = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
 _ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
-def check(connection: Connection, objects: Iterable[tuple[ObjectKey, Resource]]) -> None:
-    """Raises Forbidden with every verb and resource that is missing."""
+def check(connection: Connection, objects: Iterable[tuple[ObjectKey, Resource]], inventory: Resource) -> bool:
+    """
+    Raises Forbidden with every verb and resource that is missing.
+
+    Returns whether the rules are known to allow all that is needed of the kind of the inventory, too.
+    """
     by_namespace: dict[str, set[Resource]] = {}
     for key, resource in objects:
         by_namespace.setdefault(key.namespace, set()).add(resource)
     everywhere = by_namespace.pop("", set())
     if not by_namespace and not everywhere:
-        return
+        return False
     missing: set[str] = set()
+    may_read = True
     for namespace in sorted(by_namespace)[:NAMESPACES] or ["default"]:
         rules = _rules(connection, namespace)
+        may_read &= rules is not None and not _missing_verbs(rules, inventory)
         if rules is not None:
             for resource in by_namespace.get(namespace, set()) | everywhere:
                 missing |= {f"{verb} {_name(resource)}" for verb in _missing_verbs(rules, resource)}
@@ -44,6 +50,7 @@ def check(connection: Connection, objects: Iterable[tuple[ObjectKey, Resource]])
             "The cluster's RBAC does not allow what the package needs: " + ", ".join(sorted(missing)) + ". "
             "Grant it to the account of the VIM's credentials; nothing was written."
         )
+    return may_read
 
 
 def may(connection: Connection, verb: str, resource: Resource, namespace: str) -> bool:

@@ -163,9 +163,9 @@ class _Reconciliation:
 
     def _take_over(self) -> bool:
         """Makes this run the only one that writes; False if the instance has nothing and shall have nothing."""
-        self._operation.persist(self._check_permissions)
+        may_read = self._operation.persist(self._check_permissions)
         try:
-            is_claimed = self._operation.persist(self._claim)
+            is_claimed = self._operation.persist(lambda: self._claim(unread=may_read))
         except ApiError as error:
             if why := webhooks.remedy(self._context.client, str(error)):
                 raise Refused(f"{error}. {why}.") from None
@@ -180,15 +180,21 @@ class _Reconciliation:
             self._loop.let_pass(fence.former_stops_in(), self._timeouts.not_ready)
         return True
 
-    def _check_permissions(self) -> None:
-        permissions.check(self._context.connection, [(key, node.resource) for key, node in self._applier.nodes.items()])
+    def _check_permissions(self) -> bool:
+        objects = [(key, node.resource) for key, node in self._applier.nodes.items()]
+        return permissions.check(self._context.connection, objects, self._context.inventory.resource)
 
-    def _claim(self) -> bool:
+    def _claim(self, *, unread: bool) -> bool:
         self._operation.check_current()
         applier, inventory = self._applier, self._context.inventory
         try:
             return inventory.claim(
-                self._operation.id, applier.kinds, applier.namespaces, create=bool(applier.nodes), members=applier.nodes
+                self._operation.id,
+                applier.kinds,
+                applier.namespaces,
+                create=bool(applier.nodes),
+                members=applier.nodes,
+                unread=unread,
             )
         except DriverError as error:
             self._mind_refusal(error)

@@ -87,14 +87,16 @@ class Inventory:
         *,
         create: bool,
         members: Iterable[ObjectKey] = (),
+        unread: bool = False,
     ) -> bool:
         """
         Takes the instance over for this run and widens the inventory; False if there is none and `create` is not set.
 
-        Any earlier run then stops with Superseded. Contended: another worker has claimed it meanwhile. One that nobody is known
-        to have written is not read before: a write of it that can only create says whether there is one.
+        Any earlier run then stops with Superseded. Contended: another worker has claimed it meanwhile. With `unread` one that
+        nobody is known to have written is not read before: a write of it that can only create says whether there is one. An
+        account that may not read it learns so by the read, before the first write.
         """
-        is_first, self._is_first = self._is_first and create and not self.remembered.kinds, False
+        is_first, self._is_first = unread and self._is_first and create and not self.remembered.kinds, False
         found = None if is_first else self.read()
         known = self.remembered if self.remembered.kinds else self._last_read  # it may have been deleted since it was read
         if found is None and not create and not known.kinds:

@@ -80,8 +80,11 @@ def test_all_missing_permissions_are_named_at_once(api: FakeApi) -> None:
     assert writes(api) == []
 
 
-def test_a_namespace_in_which_the_inventory_may_not_be_is_named_with_the_remedy(api: FakeApi) -> None:
+@pytest.mark.parametrize("reviews", [0, 9])
+def test_a_namespace_in_which_the_inventory_may_not_be_is_named_with_the_remedy(api: FakeApi, reviews: int) -> None:
+    """Also to an account that may not ask for its rules."""
     api.knobs.denied.add(("get", "", "configmaps", "default"))
+    api.fail(faults.status(403, "Forbidden"), path="selfsubjectrulesreviews", times=reviews)
     with pytest.raises(Forbidden, match=r"default/k8s-cr-driver-.*\[k8s_cr\] inventory_namespace"):
         Instance(api.url).reconcile([obj("v1", "Namespace", "blue")])
     assert writes(api) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from k8s_cr_driver.engine import reconcile
 from k8s_cr_driver.kube import backoff, watch
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership import fence
@@ -29,6 +30,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is requested only because time has passed does not count: a run here lasts as long as the machine is busy."""
     monkeypatch.setattr(watch, "IDLE_LIMIT", 300)
     monkeypatch.setattr(backoff, "FIRST", backoff.LAST)
+    monkeypatch.setattr(reconcile, "WRITE_WITHIN", 300)
     monkeypatch.setattr(fence, "WRITE_WITHIN", 300)
     monkeypatch.setattr(fence, "DELETE_WITHIN", 300)
 

@@ -44,7 +44,7 @@ def distrust(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def claimed(connection: Connection, instance: str = BLUE) -> Inventory:
     one = Inventory(connection, "default", instance)
-    assert one.claim("operation-1", [MAPS], ["blue"], create=True)
+    assert one.claim("operation-1", [MAPS], ["blue"], create=True, unread=True)
     return one
 
 
