@@ -119,5 +119,5 @@ def test_workers_stay_until_the_change_of_the_cluster_is_accepted(
     api.fail(faults.webhook_down(), method="PATCH", path="/clusters/", times=100)
     instance.seconds = 1
     with pytest.raises(NotReady):
-        instance.reconcile([BLUE])
+        instance.reconcile([{**BLUE, "spec": {**BLUE["spec"], "paused": False}}])
     assert api.names("MachineDeployment") == ["batch", "web"]

@@ -64,6 +64,7 @@ def test_a_pod_that_others_have_resized_is_replaced(api: FakeApi) -> None:
     resize = {"manager": "kubectl", "operation": "Update", "subresource": "resize", "apiVersion": "v1"}
     fields = {"f:spec": {"f:containers": {'k:{"name":"c"}': {"f:resources": {"f:limits": {"f:cpu": {}}}}}}}
     live["metadata"]["managedFields"] += [{**resize, "fieldsV1": fields}]
+    live["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "2"}}
     with api.cluster.writing():
         api.cluster.store.put(api.cluster.by_kind("Pod").resource, live)
     blue.reconcile([POD])
