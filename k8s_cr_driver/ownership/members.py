@@ -20,6 +20,7 @@ from k8s_cr_driver.ownership.context import WriteContext, is_selected, selector
 from k8s_cr_driver.ownership.labels import RELEASED_BY, SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import OwnedOrphans
 from k8s_cr_driver.ownership.owners import Owners, by_uid, references, release_from_owners
+from k8s_cr_driver.ownership.released import has_left_fields
 
 FEW = 10
 """So many objects of a kind and a namespace at most are read one by one: an operation may have deleted thousands."""
@@ -54,9 +55,12 @@ def unlisted_members(
 
 
 def was_released(context: WriteContext, live: Object) -> bool:
-    """Whether a run has released it. An adopted object without a namespace, and a shared one, may have no mark."""
-    is_marked = annotations_of(live).get(RELEASED_BY) == context.instance or kind_of(live) in SHARED
-    return is_marked or context.inventory.content.is_adopted(live)
+    """Whether a run has released it. An adopted object without a namespace, and a shared one, may have no mark.
+
+    Another object of the name may have the mark, but not the fields that a release leaves.
+    """
+    is_marked = annotations_of(live).get(RELEASED_BY) == context.instance and has_left_fields(live)
+    return is_marked or kind_of(live) in SHARED or context.inventory.content.is_adopted(live)
 
 
 def release_others(context: WriteContext, deleted: Collection[Object], listed: Iterable[Found]) -> None:

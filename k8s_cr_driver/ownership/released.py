@@ -52,7 +52,7 @@ def release_kept(client: Client, instance: str, resource: Resource, live: Object
     """
     own_labels = dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance)))
     others = (users(live) | bringers(live)) - {instance} if kind_of(live) in SHARED else set()
-    is_brought_by_others = is_released(live) or _has_left_fields(live) or bool(others)
+    is_brought_by_others = is_released(live) or has_left_fields(live) or bool(others)
     is_co_users = kind_of(live) in SHARED and not has_applied(live, instance) and is_brought_by_others
     marks: dict[str, str | None] = {} if is_co_users else {RELEASED_BY: instance}
     if kind_of(live) in SHARED and not others:
@@ -133,7 +133,7 @@ def keep_taken(client: Client, instance: str, resource: Resource, live: Object, 
 def belongs_to(live: Object, instance: str) -> bool:
     """Whether the instance alone uses a shared object of which another has left fields: it may take these back."""
     is_alone = kind_of(live) in SHARED and users(live) == {instance}
-    return is_alone and not is_kept(live) and _has_left_fields(live)
+    return is_alone and not is_kept(live) and has_left_fields(live)
 
 
 def may_take_back(live: Object, instance: str) -> bool:
@@ -152,7 +152,7 @@ def may_take_back(live: Object, instance: str) -> bool:
 
 def has_been_kept(live: Object) -> bool:
     """Whether an instance has released the object because it is to be kept."""
-    return is_kept(live) and is_released(live) and _has_left_fields(live)
+    return is_kept(live) and is_released(live) and has_left_fields(live)
 
 
 def take_back(client: Client, instance: str, resource: Resource, live: Object) -> Object:
@@ -241,7 +241,7 @@ def _handed(live: Object, before: str, after: str) -> list[Object]:
     return handed(_fields(live), before, after) or [{}]  # an empty list changes nothing
 
 
-def _has_left_fields(live: Object) -> bool:
+def has_left_fields(live: Object) -> bool:
     """Whether there are fields of KEPT_BY, which a copy of a released object does not have."""
     return has_applier(live, KEPT_BY) and not is_older_than(live, KEPT_BY)
 
