@@ -74,6 +74,10 @@ class Ledger:
         """Of each instance what workers have brought that ended early. Whether they wrote or found it, no inventory says."""
         self._failed: dict[str, set[tuple[Resource, Key]]] = {}
         """Of each instance what workers have brought that failed, so that Tacker's record does not say where it is."""
+        self._kinds: dict[str, set[Resource]] = {}
+        """Of each instance those that its inventory names, or where a user has deleted that, Tacker's record."""
+        self._kinds_of_record: dict[str, set[Resource]] = {}
+        """Those that it had when an operation was COMPLETED last."""
         self._unnamed: set[str] = set()
         """The instances whose inventory was lost, until a change has named all objects again."""
         self._cut_off: set[str] = set()
@@ -114,6 +118,7 @@ class Ledger:
             self.jobs.completed.add(str(entry))
         if is_inventory(entry) and actor.owner == entry.owner:
             self._stop_others(actor)
+            self._kinds.setdefault(entry.owner, set()).update(resource for resource, _ in self._runs[actor.name].wanted)
             if dig(new, "metadata", "annotations", "k8s-cr-driver/released") == "true":
                 self._recorded.add(actor.name)
             if old is None:
@@ -188,6 +193,7 @@ class Ledger:
 
     def _unname(self, instance: str) -> None:
         self._unnamed.add(instance)
+        self._kinds[instance] = set(self._kinds_of_record.get(instance, ()))
         for entry in [one for one in self.entries.values() if one.reclaimable_by == instance]:
             self._check_named(entry)
         for entry in self.entries.values():
@@ -199,6 +205,8 @@ class Ledger:
             is_doubted = entry.reclaimable_by == instance and self.is_in_doubt(entry)
             if (is_doubted or self.is_untraceable(entry)) and (entry.resource, entry.key) not in wanted:
                 self.unnamed(entry)
+        self._kinds[instance] = {resource for resource, _ in wanted}
+        self._kinds_of_record[instance] = set(self._kinds[instance])
         if self._has_inventory(instance):
             self._unnamed.discard(instance)
             self._doubted.pop(instance, None)
@@ -249,12 +257,19 @@ class Ledger:
             self._doubted.setdefault(run.instance, set()).update(run.brought - self._wrote.get(worker, set()))
 
     def is_untraceable(self, entry: Entry) -> bool:
-        """Whether neither a label, nor the inventory, which was lost, nor Tacker's record says where the object is."""
+        """
+        Whether neither a label, nor the inventory, which was lost, nor Tacker's record says where the object is.
+
+        A label says so of kinds that one of these names: after a user has deleted the inventory no operation lists every kind,
+        so what only an operation that failed has made of other kinds may be left.
+        """
+        is_found = entry.is_labelled and entry.resource in self._kinds.get(entry.owner, ())
         is_failed = (entry.resource, entry.key) in self._failed.get(entry.owner, ())
         is_orphan = entry.resource == CLAIMS and not any(
             one.resource == STATEFUL_SETS and one.owner == entry.owner for one in self.entries.values()
         )
-        return (is_failed or is_orphan) and not entry.is_labelled and entry.owner in self._unnamed
+        is_lost = (is_failed and not is_found) or (is_orphan and not entry.is_labelled)
+        return is_lost and entry.owner in self._unnamed
 
     def is_in_doubt(self, entry: Entry) -> bool:
         """Whether others have made the object again, and the inventory does not say that the instance had written it."""
