@@ -37,7 +37,8 @@ class Fence:
         self._instance, self._inventory, self._read = instance, inventory, read
         self._is_claimed = False
         self._stops_at = 0.0
-        self._lost_former, self._lost_at = "", math.inf
+        self._lost_former: str | None = ""
+        self._lost_at = math.inf
         self._lock = threading.Lock()
         self._confirmed_at = 0.0
 
@@ -73,8 +74,12 @@ class Fence:
         self._is_claimed = True
         self._stops_at = time.monotonic() + WRITE_WITHIN + TRAVEL
 
-    def lost_claim(self, former: str, asked_at: float) -> None:
-        """The claim that was to replace this token, sent at that time, got no response: it may have succeeded."""
+    def lost_claim(self, former: str | None, asked_at: float) -> None:
+        """
+        The claim that was to replace this token, sent at that time, got no response: it may have succeeded.
+
+        None: it could only create an inventory, and nobody had looked whether there was one.
+        """
         self._lost_former, self._lost_at = former, asked_at
 
     def _check_lost(self, found: InventoryContent | None) -> None:
@@ -82,8 +87,11 @@ class Fence:
 
         An inventory that such a claim created is not deleted until its token has expired: a terminate waits for that.
         """
+        since = time.monotonic() - self._lost_at
         is_unchanged = found is not None and found.token in (self._lost_former, self.token)
-        if not is_unchanged and time.monotonic() - self._lost_at > (-1 if found else WRITE_WITHIN):
+        # Whoever replaces the token of such a claim waits for its writes, and until then does not name its own process
+        was_there = self._lost_former is None and found is not None and bool(found.worker) and since < IN_FLIGHT
+        if not (is_unchanged or was_there) and since > (-1 if found else WRITE_WITHIN):
             self.check(found)
 
     def former_stops_in(self) -> float:

@@ -128,7 +128,7 @@ class Inventory:
         except NotConnected:  # nothing was sent
             raise
         except TransportError:
-            self.fence.lost_claim(base.token, asked_at)
+            self.fence.lost_claim(None if is_first else base.token, asked_at)
             raise
         except ApiError as error:
             if is_first and error.status == 409:

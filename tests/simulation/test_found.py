@@ -14,10 +14,11 @@ from k8s_cr_driver.errors import Contended, NotOurs, Stopped, Superseded
 from k8s_cr_driver.kube import backoff, watch
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import NAMESPACE, Object, key_of, kind_of
+from k8s_cr_driver.objects.keys import NAMESPACE, Object, key_of, kind_of, labels
 from k8s_cr_driver.ownership import fence
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 from tests.fake_api import FakeApi, controllers, defaults, deletion, faults
@@ -30,10 +31,12 @@ from tests.instance import (
     Instance,
     claim,
     config_map,
+    controlled_by,
     created_again,
     crontab,
     crontab_crd,
     job,
+    kept,
     obj,
     state,
     stateful_set,
@@ -109,20 +112,24 @@ def test_a_release_does_not_create_an_adopted_object_that_is_gone_by_then(api: F
     assert state(api) == {}
 
 
-def claims(held: Inventory, operation: str) -> None:
-    held.claim(operation, [NAMESPACE], [], create=True)
+def claims(held: Inventory, operation: str, *, unread: bool = False) -> None:
+    held.claim(operation, [NAMESPACE], [], create=True, unread=unread)
 
 
-def test_a_claim_without_response_is_not_repeated_against_a_later_worker(api: FakeApi) -> None:
+@pytest.mark.parametrize("unread", [False, True], ids=["read", "unread"])
+def test_a_claim_without_response_is_not_repeated_against_a_later_worker(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, unread: bool
+) -> None:
     """It was executed, and so the worker that claimed the instance next came after it."""
+    monkeypatch.setattr(fence, "IN_FLIGHT", 60)
     with Connection(Endpoint(api.url)) as connection:
         first, second = (Inventory(connection, "default", BLUE) for _ in range(2))
         api.fail(faults.reset_after(), method="PATCH")
         with pytest.raises(Exception, match="PATCH"):
-            claims(first, "one")
+            claims(first, "one", unread=unread)
         claims(second, "two")
         with pytest.raises(Superseded, match="took over"):
-            claims(first, "one")
+            claims(first, "one", unread=unread)
 
 
 def test_a_claim_without_response_creates_no_inventory_long_after(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,14 +145,26 @@ def test_a_claim_without_response_creates_no_inventory_long_after(api: FakeApi, 
             claims(first, "one")
 
 
-def test_a_claim_that_was_cut_off_is_repeated(api: FakeApi) -> None:
-    for fault in (faults.reset_before(), faults.reset_after()):
-        with Connection(Endpoint(api.url)) as connection:
-            held = Inventory(connection, "default", BLUE)
-            api.fail(fault, method="PATCH")
+@pytest.mark.parametrize("unread", [False, True], ids=["read", "unread"])
+@pytest.mark.parametrize("exists", [False, True], ids=["new", "exists"])
+@pytest.mark.parametrize("fault", [faults.reset_before(), faults.reset_after()], ids=["before", "after"])
+def test_a_claim_that_was_cut_off_is_repeated(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, fault: faults.Cut, exists: bool, unread: bool
+) -> None:
+    """One that has not read whether there is an inventory can only create, and does not know whose token it replaces."""
+    for limit in ("WRITE_WITHIN", "IN_FLIGHT"):
+        monkeypatch.setattr(fence, limit, 60)
+    if exists:
+        Instance(api.url).reconcile([config_map("a")])
+    is_refused = fault == faults.reset_after() and exists and unread  # and answered
+    with Connection(Endpoint(api.url)) as connection:
+        held = Inventory(connection, "default", BLUE)
+        api.fail(fault, method="PATCH")
+        if not is_refused:
             with pytest.raises(Exception, match="PATCH"):
-                claims(held, "one")
-            claims(held, "one")
+                claims(held, "one", unread=unread)
+        claims(held, "one", unread=unread)
+        assert (stored(Instance(api.url)).token, api.faults_pending) == (held.fence.token, 0)
 
 
 def test_a_worker_that_was_overtaken_while_it_claimed_disclaims_nothing_of_the_other_one(api: FakeApi) -> None:
@@ -174,6 +193,11 @@ COMPLETE = {
 
 def finish(api: FakeApi) -> None:
     api.set_status("Job", "default", "a", COMPLETE)
+
+
+def drift(api: FakeApi) -> None:
+    """Somebody takes off what the manifest says, so that it is applied again."""
+    api.edit("Job", "default", "a", lambda live: live["metadata"]["annotations"].pop("note"))
 
 
 def test_the_end_of_a_job_is_recorded_while_the_run_goes_on(api: FakeApi) -> None:
@@ -243,12 +267,13 @@ def test_a_finished_job_that_vanishes_before_it_is_applied_again_is_settled(
 ) -> None:
     monkeypatch.setattr(backoff, "FIRST", 1)
     blue = Instance(api.url)
-    run = blue.start([job("a", "one")])
+    run = blue.start([job("a", "one", note="1")])
     wait_for(api, lambda: api.find("Job", "default", "a") is not None)
     finish(api)
     run.result(10)
+    drift(api)
     api.fail(faults.unavailable(), method="PATCH", path="jobs/a")
-    again = blue.start([job("a", "one")])
+    again = blue.start([job("a", "one", note="1")])
     wait_for(api, lambda: not api.faults_pending)
     api.delete("Job", "default", "a")
     again.result(10)
@@ -257,12 +282,13 @@ def test_a_finished_job_that_vanishes_before_it_is_applied_again_is_settled(
 
 def test_a_finished_job_that_vanishes_before_its_apply_arrives_is_settled(api: FakeApi) -> None:
     blue = Instance(api.url)
-    run = blue.start([job("a", "one")])
+    run = blue.start([job("a", "one", note="1")])
     wait_for(api, lambda: api.find("Job", "default", "a") is not None)
     finish(api)
     run.result(10)
+    drift(api)
     uninstalled_at(api, "/jobs/a", kind="Job", namespace="default", name="a")
-    blue.reconcile([job("a", "one")])
+    blue.reconcile([job("a", "one", note="1")])
     assert api.names("Job") == []
 
 
@@ -500,7 +526,7 @@ def test_an_object_deleted_during_the_last_request_of_a_change_is_created_again(
     """The watch has reported it by the time that the request has its response."""
 
     def deletes(request: Request) -> bool:
-        is_list = request.method == "GET" and request.path.endswith("/namespaces/default/configmaps")
+        is_list = request.method == "GET" and request.path == "/api/v1/configmaps"
         if not is_list or request.watch or done:
             return False
         done.append(request)
@@ -509,7 +535,8 @@ def test_an_object_deleted_during_the_last_request_of_a_change_is_created_again(
 
     done: list[Request] = []
     blue = Instance(api.url)
-    blue.reconcile([config_map("a")])
+    blue.reconcile([config_map("a"), config_map("b")])
+    api.delete("ConfigMap", "default", "b")  # others may create it again, so all is listed once more in the end
     api.fail(faults.held(0.5), when=deletes)
     blue.reconcile([config_map("a")])
     assert done
@@ -522,7 +549,7 @@ def test_claims_older_than_their_stateful_set_and_the_inventory_go(api: FakeApi,
     blue = Instance(api.url)
     with monkeypatch.context() as past:
         past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
-        blue.reconcile([stateful_set("db")])
+        blue.reconcile([stateful_set("db"), config_map("b")])
         api.put(claim("data-db-0", app="db"), manager=controllers.MANAGER)
     blue.remembered = stored(blue)
     blue.reconcile([config_map("a")])
@@ -531,6 +558,33 @@ def test_claims_older_than_their_stateful_set_and_the_inventory_go(api: FakeApi,
     blue.reconcile([stateful_set("db")])
     blue.terminate()
     assert state(api) == {}
+
+
+@pytest.mark.parametrize("is_copy", [False, True], ids=["released", "made again"])
+def test_only_what_was_released_and_no_object_made_again_under_its_name_is_released_from_owners(
+    api: FakeApi, is_copy: bool
+) -> None:
+    """It has the marks of the release, copied. The terminate that failed has released it, and the next one goes on."""
+    blue = Instance(api.url)
+    blue.reconcile([kept(config_map("a")), config_map("b")])
+    owner = controlled_by(api.get("ConfigMap", "default", "b"))
+    blue.seconds = 1
+    api.fail(faults.internal(), method="DELETE", path="/configmaps/b", times=1000)
+    with pytest.raises(NotReady):
+        blue.terminate()
+    assert INSTANCE_LABEL not in labels(api.get("ConfigMap", "default", "a"))
+    if is_copy:
+        marks = api.get("ConfigMap", "default", "a")["metadata"]["annotations"]
+        api.delete("ConfigMap", "default", "a")
+        again = config_map("a")
+        api.put({**again, "metadata": {**again["metadata"], "annotations": marks}}, manager="kubectl-replace")
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(ownerReferences=[owner]))
+    api.clear_faults()
+    api.requests.clear()
+    blue.seconds = 60
+    blue.terminate()
+    is_written = any(one.path.endswith("/configmaps/a") for one in api.requests.writes)
+    assert is_written is not is_copy
 
 
 def test_claims_are_deleted_when_their_stateful_set_is_gone(api: FakeApi) -> None:
