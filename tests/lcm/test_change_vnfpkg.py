@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -146,14 +147,19 @@ def test_rollback_to_another_package_than_the_last_one_is_refused(cluster: FakeA
     assert maps(cluster) == {"kept", "dropped"}
 
 
-def test_rollback_leaves_what_others_have_set(cluster: FakeApi, web: Instance, tmp_path: Path) -> None:
+def test_rollback_takes_over_what_others_have_set(
+    cluster: FakeApi, web: Instance, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = cluster.get("ConfigMap", "default", "kept")["data"]
     stored = web.inst.obj_clone()
     cluster.edit("ConfigMap", "default", "kept", lambda live: live["data"].update(a="theirs"), manager="kubectl-edit")
     with pytest.raises(sol_ex.SolException, match=r"kept: others manage fields.*kubectl-edit"):
         web.change(make_vnfd(tmp_path / "new", [deployment(1), config_map("kept", a="2"), config_map("added")]))
     web.inst = stored
-    web.roll_back_change()
-    assert cluster.get("ConfigMap", "default", "kept")["data"] == {"a": "theirs"}
+    with caplog.at_level(logging.WARNING):
+        web.roll_back_change()
+    assert cluster.get("ConfigMap", "default", "kept")["data"] == before
+    assert "ConfigMap default/kept" in caplog.text and "kubectl-edit" in caplog.text
     assert maps(cluster) == {"kept", "dropped"}
 
 
