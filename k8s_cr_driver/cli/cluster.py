@@ -28,9 +28,9 @@ from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, labels
-from k8s_cr_driver.ownership.delete import ANNOTATED, EXISTED, used_by_others
 from k8s_cr_driver.ownership.inventory_content import INVENTORY_LABEL, SPOILED, InventoryContent, is_inventory, parse
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_created, is_kept, is_managed, users
+from k8s_cr_driver.ownership.labels import appliers
+from k8s_cr_driver.plan.actions import is_member, marked_by
 from k8s_cr_driver.redaction import redact
 
 CONFIG_MAPS = GroupKind("", "ConfigMap")
@@ -102,30 +102,6 @@ class Instance:
     namespace: str
     live: Object
     content: InventoryContent
-
-    def has(self, key: ObjectKey, live: Object) -> bool:
-        """Whether a terminate finds the object as one of the instance: by label, or by field manager and inventory."""
-        marks, is_recorded = _marks(live), self.content.is_member(key)
-        if not is_managed(live, self.id):
-            return self.id in marks and is_recorded and not self.content.is_adopted(live)
-        is_hidden = is_recorded if key.group_kind in SHARED else not marks & appliers(live)
-        return self.content.may_own(live, self.id) and (self.id in marks or is_hidden)
-
-    def why_it_stays(self, key: ObjectKey, live: Object) -> str:
-        """Why a terminate releases an object, as far as its marks say; "" if it deletes it."""
-        if self.content.is_adopted(live):
-            return EXISTED
-        if is_kept(live):
-            return ANNOTATED
-        if key.group_kind not in SHARED:
-            return ""
-        others = users(live) - {self.id}
-        return used_by_others(others) if others else "" if is_created(live) else EXISTED
-
-
-def _marks(live: Object) -> set[str]:
-    """The instances whose labels an object has."""
-    return users(live) if key_of(live).group_kind in SHARED else {labels(live).get(INSTANCE_LABEL, "")}
 
 
 class Cluster:
@@ -217,8 +193,8 @@ class Cluster:
         by_id = {one.id: one for one in several}
         for live in self.lists(sorted(kinds), namespaces, lenient=lenient):
             key = key_of(live)
-            for id in (appliers(live) | _marks(live)) & found.keys():
-                if INVENTORY_LABEL not in labels(live) and by_id[id].has(key, live):
+            for id in (appliers(live) | marked_by(live)) & found.keys():
+                if INVENTORY_LABEL not in labels(live) and is_member(by_id[id].content, id, live):
                     found[id][key] = live
         return found
 

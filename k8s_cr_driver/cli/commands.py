@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "init": "Make FOLDER, which `package` makes a CSAR of, from a Helm chart or from Kubernetes manifests.",
     "instances": "List the VNF instances of a cluster.",
     "package": "Check FOLDER, as `validate` does, and write a CSAR file of it.",
+    "plan": "Print what PACKAGE would do on a cluster, and the digest of that. Nothing is written.",
     "purge": "Remove INSTANCE from the cluster.",
     "receive": "Receive the kubeconfigs of workload clusters, which the credential sender sends, in a folder.",
     "role": "Print a ServiceAccount with just the permissions that the driver needs for PACKAGE, as manifests.",

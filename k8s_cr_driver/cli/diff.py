@@ -6,23 +6,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, named, on_cluster
-from k8s_cr_driver.cli.dry_run import Outcome, outcomes_of
 from k8s_cr_driver.cli.output import echo, output_option, print_json
+from k8s_cr_driver.cli.planning import changed, plan_of
 from k8s_cr_driver.kube.dry_run import DryRun
+from k8s_cr_driver.objects.keys import ObjectKey
+from k8s_cr_driver.ownership.write_errors import NOT_RESTORED
+from k8s_cr_driver.plan.actions import Action, Do
 
-_SIGNS = {
-    "created": ("+", "green"),
-    "changed": ("~", "yellow"),
-    "replaced": ("±", "yellow"),
-    "deleted": ("-", "red"),
-    "released": ("-", "cyan"),
-    "conflict": ("!", "red"),
-    "refused": ("!", "red"),
+_SHOWN = {
+    Do.CREATE: ("created", "+", "green"),
+    Do.APPLY: ("changed", "~", "yellow"),
+    Do.REPLACE: ("replaced", "±", "yellow"),
+    Do.DELETE: ("deleted", "-", "red"),
+    Do.RELEASE: ("released", "-", "cyan"),
+    Do.LEAVE: ("unchanged", "", ""),
+    Do.CONFLICT: ("conflict", "!", "red"),
+    Do.REFUSE: ("refused", "!", "red"),
 }
 
 _AS_BEFORE = "the same"
@@ -67,24 +72,32 @@ def diff(
     with package_input.opened(path) as folder, Cluster(kubeconfig, DryRun) as cluster:
         instance = cluster.instance(id, inventory_namespace) if id else None
         desired = package_input.load(folder, given, files, all_hooks=all_hooks)
-        outcomes = outcomes_of(cluster, instance, folder, desired, namespace or package_input.requested(folder))
-    differences = [one for one in outcomes if one.verdict != "unchanged"]
+        actions = plan_of(cluster, instance, folder, desired, namespace or package_input.requested(folder)).actions
+    adopted = instance.content.adopted if instance else frozenset[ObjectKey]()
+    unwanted = (Do.DELETE, Do.RELEASE)
+    actions = [one._replace(why=NOT_RESTORED) if one.do in unwanted and one.key in adopted else one for one in actions]
+    differences = [one for one in actions if one.do is not Do.LEAVE]
     if output == "json":
-        print_json([one.as_json() for one in outcomes])
+        print_json([_as_json(one) for one in actions])
     else:
         before = ""
         for one in differences:
-            _print(one, _AS_BEFORE if one.message == before else one.message)
-            before = one.message
-    counts = Counter(one.verdict for one in outcomes)
+            _print(one, _AS_BEFORE if one.why == before else one.why)
+            before = one.why
+    counts = Counter(_SHOWN[one.do][0] for one in actions)
     click.echo(", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "nothing", err=True)
     if differences:
         raise click.exceptions.Exit(1)
 
 
-def _print(outcome: Outcome, message: str) -> None:
-    sign, colour = _SIGNS[outcome.verdict]
-    explained = f": {message}" if outcome.message else ""
-    echo(f"{sign} {outcome.verdict} {outcome.key}{explained}", colour=colour)
-    for change in outcome.changes:
+def _as_json(action: Action) -> dict[str, Any]:
+    fields = [{"field": one.path, "before": one.before, "after": one.after} for one in changed(action)]
+    return {"object": str(action.key), "verdict": _SHOWN[action.do][0], "changes": fields, "message": action.why}
+
+
+def _print(action: Action, message: str) -> None:
+    verdict, sign, colour = _SHOWN[action.do]
+    explained = f": {message}" if action.why else ""
+    echo(f"{sign} {verdict} {action.key}{explained}", colour=colour)
+    for change in changed(action):
         echo(f"    {change}")

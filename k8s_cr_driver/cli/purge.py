@@ -13,14 +13,16 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from k8s_cr_driver.cli.cluster import Cluster, Instance, Kubeconfig, named, on_cluster
-from k8s_cr_driver.cli.fates import Fates
 from k8s_cr_driver.cli.output import confirmed, counted, echo
+from k8s_cr_driver.cli.planning import trial_of
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune, reconcile
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.objects.keys import ObjectKey
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.plan.actions import Do
+from k8s_cr_driver.vnf.planned import planned
 
 
 @click.command(
@@ -45,19 +47,19 @@ def purge(kubeconfig: Kubeconfig, id: str, inventory_namespace: str, timeout: fl
     """
     with Cluster(kubeconfig, functools.partial(Connection, deadline=time.monotonic() + timeout)) as cluster:
         instance = cluster.instance(id, inventory_namespace)
-        fates = Fates(cluster, instance, cluster.members([instance])[id], delete_guests=delete_guests).all()
-        for fate in fates:
-            echo(f"{fate.verb:<8}{fate.key}" + (f" ({fate.why})" if fate.why else ""))
+        actions = planned(trial_of(cluster, instance, delete_guests=delete_guests), [], cluster.members([instance])[id])
+        for action in actions:
+            echo(str(action))
         echo(f"delete  ConfigMap {instance.namespace}/{instance.live['metadata']['name']} (the inventory)")
         if not yes and not confirmed(f"Remove VNF instance {id}?", "--yes does without"):
             click.echo("Nothing was removed", err=True)
             raise click.exceptions.Exit(1)
     with Cluster(kubeconfig) as cluster:  # the answer may take any time
         prune = Prune(delete_guests=delete_guests)
-        _remove(cluster, instance, timeout, prune, [fate.key for fate in fates])
-    removed = Counter(fate.verb for fate in fates)
-    deleted = counted(removed["delete"], "object")
-    click.echo(f"Removed VNF instance {id}: {deleted} deleted, {removed['release']} released", err=True)
+        _remove(cluster, instance, timeout, prune, [action.key for action in actions])
+    removed = Counter(action.do for action in actions)
+    deleted = counted(removed[Do.DELETE], "object")
+    click.echo(f"Removed VNF instance {id}: {deleted} deleted, {removed[Do.RELEASE]} released", err=True)
 
 
 def _remove(cluster: Cluster, instance: Instance, timeout: float, prune: Prune, keys: Collection[ObjectKey]) -> None:

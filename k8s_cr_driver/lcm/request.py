@@ -51,6 +51,8 @@ def options(stored: StoredInstance, req: Any) -> Options:
 def options_in_place(stored: StoredInstance, req: Any) -> Options:
     """The same for a verb that keeps the set of objects: InvalidRequest for a key that would select or place others."""
     found = options(stored, req)
+    if found.plan:
+        raise InvalidRequest("additionalParams plan: only instantiate and a change of package follow one; leave it out")
     for key, given, kept in (
         ("namespace", found.namespace, stored.options.namespace),
         (FILES, list(found.files), list(stored.options.files)),

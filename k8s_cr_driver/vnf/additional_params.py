@@ -7,6 +7,7 @@ The values of instantiate are stored with the instance and hold for every later 
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -17,14 +18,16 @@ from k8s_cr_driver.objects import rule_files
 from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.rule_texts import LEAST, MOST, no_activity_seconds
 from k8s_cr_driver.package.files import shown
+from k8s_cr_driver.plan.actions import DIGITS
 
 FILES = "lcm-kubernetes-def-files"
-OF_ONE_REQUEST = ("force-conflicts", "adopt-existing", "moved")
+OF_ONE_REQUEST = ("force-conflicts", "adopt-existing", "moved", "plan")
 """Never stored: what a user has allowed once, a later heal or change of the package must not do by itself."""
 OF_ONE_VERB = ("recreate", "delete-guests", "delete-cloud-resources", "abandon")
 """Flags that only heal, or only terminate, looks at; they are no fields of `Options`."""
 ENTRIES = 20_000
 """Keys of additionalParams, and files that a request names."""
+_DIGEST = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
 MISSPELT = 0.93
 """How much like one of this driver's keys another key is (`difflib`, 0 to 1) that is taken for a misspelt one."""
 
@@ -51,6 +54,9 @@ class Options:
     """Of one request, never stored."""
     moved: bool = False
     """Of one request, never stored: the instance's objects and inventory were moved to the cluster of the request."""
+
+    plan: str = ""
+    """Of one request, never stored: the digest of the plan that an instantiate or a change of package follows."""
 
     def updated(self, given: Mapping[str, Any]) -> Options:
         """With the values of a request; InvalidRequest names a key of a wrong type, or a misspelt one.
@@ -156,6 +162,12 @@ def is_set(params: Mapping[str, Any], key: str) -> bool:
     return value is not None and flag(key, value)
 
 
+def _digest(key: str, value: Any) -> str:
+    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
+        raise InvalidRequest(f"additionalParams {key}: give the {DIGITS} digits that k8s-cr plan prints")
+    return value
+
+
 _CHECKS = {
     "files": _files,
     "namespace": _text,
@@ -167,4 +179,5 @@ _CHECKS = {
     "force_conflicts": flag,
     "adopt_existing": flag,
     "moved": flag,
+    "plan": _digest,
 }

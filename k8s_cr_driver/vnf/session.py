@@ -54,6 +54,7 @@ from k8s_cr_driver.vnf import (
     cloud_resources,
     counts,
     lost_inventory,
+    planned,
     preflight,
     rotation,
     scale_in,
@@ -285,6 +286,8 @@ class Session:
         persist = self._operation.persist
         preflight.check(self._context, tried, persist, recreated=replacement.keys, redefined=redefined)
         run = functools.partial(reconcile, self._operation, self._context)
+        if self._options.plan and wanted:  # a rollback of an instantiate wants nothing
+            planned.check(self._context, wanted, self._options.plan, self._operation.id, persist)
         self._holds = False  # from now on the run knows whether a write of it may still take effect
         try:
             run(wanted, prune=prune, replacement=replacement, asks=asks, last=last)

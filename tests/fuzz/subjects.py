@@ -11,7 +11,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from k8s_cr_driver import redaction
-from k8s_cr_driver.cli.field_diff import changes
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube import kubeconfig, responses
 from k8s_cr_driver.kube.sent_values import SentValues
@@ -19,6 +18,7 @@ from k8s_cr_driver.objects.keys import key_of, kind_of
 from k8s_cr_driver.ownership import inventory_content
 from k8s_cr_driver.package import check, parameters
 from k8s_cr_driver.package.documents import DocumentError, documents
+from k8s_cr_driver.plan.field_diff import changes
 from k8s_cr_driver.resources.registry import resource_for
 from tests import spoiled
 from tests.cli.packages import write_package

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.cli.field_diff import HIDDEN, changes
+from k8s_cr_driver.plan.field_diff import HIDDEN, changes
 from k8s_cr_driver.redaction import FOREIGN_LIMIT
 from tests.instance import config_map, obj
 
