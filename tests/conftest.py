@@ -2,11 +2,13 @@
 """Fixtures that all unit tests share."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import settings
 
-from k8s_cr_driver.engine import apply, recreate, replace
+from k8s_cr_driver.engine import timing
+from k8s_cr_driver.engine.timing import Timing
 from k8s_cr_driver.kube import auth, backoff, discovery, watch
 from k8s_cr_driver.ownership import fence, guests
 from tests.fake_api import FakeApi
@@ -46,10 +48,7 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backoff, "FIRST", 0.01)
     monkeypatch.setattr(watch, "IDLE_LIMIT", 5.0)
     monkeypatch.setattr(auth, "REFUSED_GRACE", 5.0)
-    monkeypatch.setattr(apply, "FAILURE_GRACE", 5.0)
-    monkeypatch.setattr(apply, "SILENCE", 0.2)
-    monkeypatch.setattr(recreate, "HOLD", 0.5)
-    monkeypatch.setattr(replace, "READ_EVERY", 0.05)
+    monkeypatch.setattr(timing, "TIMING", Timing(failure_grace=5.0, silence=0.2, hold=0.5, count_every=0.05))
     monkeypatch.setattr(fence, "WRITE_WITHIN", 0.3)
     monkeypatch.setattr(fence, "TRAVEL", 0.1)
     monkeypatch.setattr(fence, "IN_FLIGHT", 0.3)
@@ -57,6 +56,6 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def failed_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def failed_soon(short_limits: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """An object that says that it has failed has little time to recover."""
-    monkeypatch.setattr(apply, "FAILURE_GRACE", 0.2)
+    monkeypatch.setattr(timing, "TIMING", replace(timing.TIMING, failure_grace=0.2))

@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from k8s_cr_driver.engine import timing
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune, reconcile
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
+from k8s_cr_driver.engine.timing import Timing
 from k8s_cr_driver.engine.watches import WatchLimits
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.client import Client
@@ -59,6 +61,8 @@ class Instance:
         self.heard: list[tuple[ObjectKey, str, str]] = []
         self.watches = WatchLimits()
         self.no_activity: float | None = None
+        self.timing: Timing | None = None
+        """Of its runs; None: the one of all tests."""
         self._operation: Operation | None = None
         self._reported = threading.Condition()
 
@@ -80,7 +84,7 @@ class Instance:
             deadline = time.monotonic() + self.seconds
             self._operation = operation = Operation(
                 "test", self.id, deadline, self.stop, self._hear, abandon=self.abandon, is_current=self.is_current,
-                watches=self.watches, no_activity=self.no_activity,
+                watches=self.watches, no_activity=self.no_activity, timing=self.timing or timing.TIMING,
             )
             inventory = Inventory(connection, self.inventory_namespace, self.id, self.remembered)
             target = WriteContext(Client(connection, resources), inventory, **self.target)

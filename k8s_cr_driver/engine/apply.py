@@ -35,11 +35,6 @@ from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.freshness import ACCEPTED, last_written
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC, waiting
 
-FAILURE_GRACE = 30.0
-"""Seconds for which an object must stay failed before the run gives up: many failures are transient."""
-SILENCE = 30.0
-"""Seconds without an event after which a status older than our change counts, for kinds without observedGeneration."""
-
 
 class Applier:
     """The desired objects of a run; `unready` is empty when all of them are ready."""
@@ -322,9 +317,9 @@ class Applier:
             self._ends.note(node)
         if node.health.reason == STATUS_OLDER_THAN_SPEC and node.aging != version(live):
             node.aging = version(live)
-            self._loop.after(SILENCE, functools.partial(self._accept_old_status, node, version(live)))
+            self._loop.after(self._operation.timing.silence, functools.partial(self._accept_old_status, node, version(live)))
         if node.failed_at is not None:
-            self._loop.after(FAILURE_GRACE, functools.partial(self._give_up, node, node.failed_at))
+            self._loop.after(self._operation.timing.failure_grace, functools.partial(self._give_up, node, node.failed_at))
 
     def _mark_ready(self, node: Desired) -> None:
         self._tried(node)
@@ -350,7 +345,8 @@ class Applier:
             since = last_written(node.live, self._context.manager)
             request = functools.partial(warning_since, self._context.client, Seen.of(node), since) if since else str
             again = functools.partial(self._accept_old_status, node, seen)
-            self._loop.send(request, functools.partial(self._heard, node, seen), lambda _: self._loop.after(SILENCE, again))
+            silence = self._operation.timing.silence
+            self._loop.send(request, functools.partial(self._heard, node, seen), lambda _: self._loop.after(silence, again))
 
     def _heard(self, node: Desired, seen: str, warning: str) -> None:
         node.aging = "" if node.aging == seen else node.aging

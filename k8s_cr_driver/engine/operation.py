@@ -15,7 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from k8s_cr_driver.engine import timing
 from k8s_cr_driver.engine.not_ready import Report
+from k8s_cr_driver.engine.timing import Timing
 from k8s_cr_driver.engine.watches import WATCH_LIMITS, WatchLimits
 from k8s_cr_driver.errors import DriverError, Stopped, Superseded, passes
 from k8s_cr_driver.kube import backoff
@@ -61,6 +63,7 @@ class Operation:
     watches: WatchLimits = WATCH_LIMITS
     no_activity: float | None = None
     """Seconds without any movement after which a run ends, see `activity`; None: it lasts until the deadline."""
+    timing: Timing = field(default_factory=lambda: timing.TIMING)
     left: list[Report] = field(default_factory=list)
     """The optional objects that were not ready at the end of its last run, worst first."""
 

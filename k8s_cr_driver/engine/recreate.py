@@ -24,9 +24,6 @@ from k8s_cr_driver.ownership.members import release_others
 from k8s_cr_driver.ownership.unlabeled import reclaim
 from k8s_cr_driver.ownership.write_errors import is_denied
 
-HOLD = 30.0
-"""Seconds for which an error that may pass is no response to go by, because a refusal may follow."""
-
 
 class Recreator:
     """
@@ -70,7 +67,8 @@ class Recreator:
         Somebody may have to approve of what is denied, so that has more time.
         """
         if not node.attempts:
-            seconds = self._operation.remaining() / 2 if is_denied(error) else self._operation.share(HOLD)
+            operation = self._operation
+            seconds = operation.remaining() / 2 if is_denied(error) else operation.share(operation.timing.hold)
             self._loop.after(seconds, functools.partial(self.answered, node))
 
     def answered(self, node: Desired) -> None:

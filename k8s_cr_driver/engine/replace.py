@@ -17,6 +17,7 @@ from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.prune import Pruner
 from k8s_cr_driver.engine.run import Run
+from k8s_cr_driver.engine.timing import Timing
 from k8s_cr_driver.errors import DriverError, Refused, passes
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.watch import Change, Message, Relist
@@ -24,9 +25,6 @@ from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept
 from k8s_cr_driver.ownership.members import listed_members, release_others
 from k8s_cr_driver.ownership.write import record_finished
-
-READ_EVERY, SHARE = 1.0, 0.1
-"""Seconds between two counts of the replacements; of a long wait this share, up to `backoff.LAST`."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ class Replacer:
     def _check_later(self) -> None:
         if self._waits_since is None:
             self._waits_since = time.monotonic()
-        self._loop.after(_pause(self._waits_since), self.check)
+        self._loop.after(_pause(self._operation.timing, self._waits_since), self.check)
 
     def _message(self, keys: Collection[ObjectKey], message: Message) -> None:
         if isinstance(message, Relist):
@@ -135,9 +133,9 @@ class Replacer:
             self._pruner.observe(key, live if same else None)
 
 
-def _pause(since: float) -> float:
+def _pause(timing: Timing, since: float) -> float:
     """Seconds until the next look of a wait: the longer it takes, the longer."""
-    return max(READ_EVERY, min(SHARE * (time.monotonic() - since), backoff.LAST))
+    return max(timing.count_every, min(timing.count_share * (time.monotonic() - since), backoff.LAST))
 
 
 def _refuse(lives: Iterable[Object], why: str) -> None:

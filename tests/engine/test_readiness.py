@@ -12,6 +12,7 @@ from k8s_cr_driver.engine import timeouts
 from k8s_cr_driver.engine.diagnosis import Seen
 from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.timing import Timing
 from k8s_cr_driver.kube import watch
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.sent_values import SentValues
@@ -127,7 +128,7 @@ def test_the_report_names_the_worst_first_with_its_warnings(api: FakeApi) -> Non
     assert str(raised.value).startswith("3 of 5 objects not ready, and CronTab.stable.example.com default/broken has failed:")
 
 
-def test_a_failure_that_passes_within_the_grace_is_none(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_that_passes_within_the_grace_is_none(api: FakeApi) -> None:
     blue = Instance(api.url)
     run = blue.start([CRD, crontab("one"), crontab("two")])
     for name in ("one", "two"):
@@ -229,7 +230,7 @@ def test_a_status_that_has_not_changed_since_our_change_within_the_same_second_i
     blue = Instance(api.url)
     api.react("CronTab", lambda live: run_once(api, live))
     blue.reconcile([crd, crontab("one")])
-    monkeypatch.setattr("k8s_cr_driver.engine.apply.SILENCE", 60)
+    blue.timing = Timing(silence=60)
     blue.heard.clear()
     run = blue.start([crd, crontab("one", schedule="0 * * * *")])
     blue.wait_until_reported("one", "Waiting")
@@ -246,7 +247,7 @@ def test_a_status_that_has_changed_since_our_change_and_is_as_before_again_is_cu
     blue = Instance(api.url)
     api.react("CronTab", lambda live: run_once(api, live))
     blue.reconcile([crd, crontab("one")])
-    monkeypatch.setattr("k8s_cr_driver.engine.apply.SILENCE", 60)
+    blue.timing = Timing(silence=60)
     blue.heard.clear()
     run = blue.start([crd, crontab("one", schedule="0 * * * *")])
     blue.wait_until_reported("one", "Waiting", "as it was when the spec was changed")
@@ -274,9 +275,8 @@ def test_an_old_status_that_says_not_ready_is_believed(api: FakeApi, said: Objec
 
 @pytest.mark.parametrize("observed", [{"observedGeneration": 1}, {}], ids=["1.34", "1.27"])
 def test_a_new_image_of_a_bare_pod_is_waited_for(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch, observed: dict[str, int]
+    api: FakeApi, observed: dict[str, int]
 ) -> None:
-    monkeypatch.setattr("k8s_cr_driver.engine.apply.SILENCE", 60)
 
     def pod(image: str) -> Object:
         return obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": image}]})
@@ -287,6 +287,7 @@ def test_a_new_image_of_a_bare_pod_is_waited_for(
         return {"phase": "Running", **observed, "conditions": conditions, "containerStatuses": [container]}
 
     blue = Instance(api.url)
+    blue.timing = Timing(silence=60)
     run = blue.start([pod("i:1")])
     blue.wait_until_reported("one", "Waiting")
     api.set_status("Pod", "default", "one", running("i:1"))
@@ -307,7 +308,7 @@ def test_an_apply_that_changes_nothing_leaves_the_status_current(api: FakeApi, m
     api.react("CronTab", lambda live: run_once(api, live))
     blue.reconcile([crd, crontab("one")])
     blue.reconcile([crd, crontab("one", schedule="0 * * * *")])
-    monkeypatch.setattr("k8s_cr_driver.engine.apply.SILENCE", 60)
+    blue.timing = Timing(silence=60)
     blue.heard.clear()
     blue.reconcile([crd, crontab("one", schedule="0 * * * *")])
     assert [state for key, state, _ in blue.heard if key.name == "one"] == ["Ready"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.engine import replace
 from k8s_cr_driver.engine.not_ready import NotReady, Report
 from k8s_cr_driver.engine.replace import Replacement
+from k8s_cr_driver.engine.timing import Timing
 from k8s_cr_driver.errors import Refused
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.keys import Object, key_of
@@ -64,18 +64,17 @@ def test_replacement_deletes_an_object_whose_first_deletion_fails(
     assert api.names("Pod") == []
 
 
-def test_replacements_that_take_long_are_counted_less_often(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replacements_that_take_long_are_counted_less_often(api: FakeApi) -> None:
     """Those of a Machine take minutes, and each count lists all VNFCs."""
-    monkeypatch.setattr(replace, "READ_EVERY", 0.02)
-    monkeypatch.setattr(replace, "SHARE", 1.0)
-    counts: list[list[Report]] = []
+    blue, counts = Instance(api.url, seconds=2), list[list[Report]]()
+    blue.timing = Timing(count_every=0.02, count_share=1.0)
 
     def unfinished() -> list[Report]:
         counts.append([Report(key_of(config_map("a")), "Waiting", "Replicas", "none yet")])
         return counts[-1]
 
     with pytest.raises(NotReady):
-        Instance(api.url, seconds=2).reconcile([config_map("a")], replacement=Replacement([], unfinished))
+        blue.reconcile([config_map("a")], replacement=Replacement([], unfinished))
     assert 2 < len(counts) < 12
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.timing import Timing
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi
 from tests.instance import CONDITIONS, Instance, config_map, crontab_crd, obj
@@ -51,9 +52,9 @@ def blue(api: FakeApi) -> Instance:
     return blue
 
 
-def change(api: FakeApi, blue: Instance, monkeypatch: pytest.MonkeyPatch) -> Future[Any]:
+def change(api: FakeApi, blue: Instance) -> Future[Any]:
     """To v2, which is written, and whose status is old for longer than the test lasts, until `aged`."""
-    monkeypatch.setattr("k8s_cr_driver.engine.apply.SILENCE", 0.5)
+    blue.timing = Timing(silence=0.5)
     run = blue.start([addon_crd(), addon("v2")])
     blue.wait_until_reported("cloud", "Waiting", "the status is as it was when the spec was changed")
     return run
@@ -71,7 +72,7 @@ def events(api: FakeApi) -> list[Any]:
 def test_a_warning_since_the_change_holds_the_operation_and_is_its_first_line(
     api: FakeApi, blue: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = change(api, blue, monkeypatch)
+    run = change(api, blue)
     warn(api)
     blue.wait_until_reported("cloud", "Waiting", UNPACK)
     blue.end(0.1)
@@ -82,7 +83,7 @@ def test_a_warning_since_the_change_holds_the_operation_and_is_its_first_line(
 
 
 def test_a_status_that_is_written_at_last_ends_it(api: FakeApi, blue: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = change(api, blue, monkeypatch)
+    run = change(api, blue)
     warn(api)
     blue.wait_until_reported("cloud", "Waiting", UNPACK)
     api.set_status("Addon", None, "cloud", {**STATUS, "currentRevision": "cloud-0d31f4"})
@@ -101,13 +102,13 @@ def test_a_status_that_is_written_at_last_ends_it(api: FakeApi, blue: Instance, 
 def test_silence_is_still_taken_for_consent(
     api: FakeApi, blue: Instance, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
 ) -> None:
-    run = change(api, blue, monkeypatch)
+    run = change(api, blue)
     warn(api, **changes)
     run.result(10)
 
 
 def test_a_later_normal_event_takes_a_warning_back(api: FakeApi, blue: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = change(api, blue, monkeypatch)
+    run = change(api, blue)
     warn(api)
     blue.wait_until_reported("cloud", "Waiting", UNPACK)
     later = {"lastTimestamp": "2199-01-01T00:00:00Z"}
@@ -119,7 +120,7 @@ def test_an_account_that_may_not_read_events_waits_no_longer(
     api: FakeApi, blue: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api.knobs.denied.add(("list", "", "events", "*"))
-    run = change(api, blue, monkeypatch)
+    run = change(api, blue)
     warn(api)
     run.result(10)
 
@@ -144,9 +145,8 @@ def test_each_wait_for_an_age_reads_the_events_once(api: FakeApi, blue: Instance
     assert len(events(api)) == 1
 
 
-def test_a_warning_about_what_is_below_counts_too(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warning_about_what_is_below_counts_too(api: FakeApi) -> None:
     """A controller that sums up a Deployment writes the same status, while a Pod of the new template cannot start."""
-    monkeypatch.setattr("k8s_cr_driver.engine.apply.SILENCE", 0.5)
     crd = crontab_crd(selector={"type": "string"}, size={"type": "integer"}, phase={"type": "string"})
     [version] = crd["spec"]["versions"]
     version["subresources"]["scale"] = {
@@ -157,6 +157,7 @@ def test_a_warning_about_what_is_below_counts_too(api: FakeApi, monkeypatch: pyt
     properties = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     properties |= {"size": {"type": "integer"}, "image": {"type": "string"}}
     blue, said = Instance(api.url), {"selector": "app=web", "size": 1, "phase": "Running"}
+    blue.timing = Timing(silence=0.5)
 
     def tab(image: str) -> Object:
         return obj("stable.example.com/v1", "CronTab", "tab", "default", spec={"size": 1, "image": image})

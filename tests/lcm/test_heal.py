@@ -12,7 +12,8 @@ import pytest
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from k8s_cr_driver.engine import replace
+from k8s_cr_driver.engine import timing
+from k8s_cr_driver.engine.timing import Timing
 from k8s_cr_driver.lcm.driver import Driver
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
@@ -87,7 +88,7 @@ def test_after_a_modify_of_the_vnfd_only_chosen_vnfcs_are_healed(cluster: FakeAp
 def test_a_pod_that_is_not_ready_yet_is_waited_for(
     cluster: FakeApi, web: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replace, "READ_EVERY", 0.05)
+    monkeypatch.setattr(timing, "TIMING", Timing(count_every=0.05))
     old = set(cluster.names("Pod", "default"))
     starting: list[str] = []
     looks: list[Request] = []

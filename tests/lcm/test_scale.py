@@ -11,7 +11,8 @@ import yaml
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from k8s_cr_driver.engine import replace
+from k8s_cr_driver.engine import timing
+from k8s_cr_driver.engine.timing import Timing
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.driver import Driver
@@ -27,7 +28,7 @@ OURS = f"k8s-cr-driver-{BLUE}"
 
 @pytest.fixture(autouse=True)
 def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replace, "READ_EVERY", 0.02)
+    monkeypatch.setattr(timing, "TIMING", Timing(count_every=0.02))
 
 
 @pytest.fixture

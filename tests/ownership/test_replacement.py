@@ -15,6 +15,7 @@ from k8s_cr_driver.engine import recreate
 from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.reconcile import Prune
+from k8s_cr_driver.engine.timing import Timing
 from k8s_cr_driver.errors import Conflict, DriverError, Refused
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object, labels
@@ -643,10 +644,10 @@ def test_a_stateful_set_whose_claims_go_with_it_is_not_replaced(api: FakeApi) ->
 
 
 @pytest.mark.parametrize("fault", [faults.reset_before(), faults.unavailable(), faults.too_many(0), faults.conflict("a")])
-def test_an_error_that_passes_is_no_answer(api: FakeApi, fault: faults.Action, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recreate, "HOLD", 30.0)
+def test_an_error_that_passes_is_no_answer(api: FakeApi, fault: faults.Action) -> None:
     controllers.run_workloads(api)
     blue, first = Instance(api.url), job("one", "i:1")
+    blue.timing = Timing()
     blue.reconcile([first, config_map("a")])
     api.fail(fault, method="PATCH", path="/configmaps/a", times=3)
     api.fail(invalid(("FieldValueInvalid", "data", "Invalid value: wrong")), method="PATCH", path="/configmaps/a")
@@ -807,10 +808,10 @@ def test_claims_without_common_labels_outlive_their_set(api: FakeApi) -> None:
 DENIAL = 'admission webhook "a.example.com" denied the request: approval ticket not found'
 
 
-def test_a_denial_that_passes_soon_replaces_nothing_meanwhile(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recreate, "HOLD", 0.2)
+def test_a_denial_that_passes_soon_replaces_nothing_meanwhile(api: FakeApi) -> None:
     controllers.run_workloads(api)
     blue = Instance(api.url, seconds=20)
+    blue.timing = Timing(hold=0.2)
     blue.reconcile([job("one", "i:1"), config_map("z")])
     before = api.get("Job", "default", "one")
     api.fail(faults.status(403, "Forbidden", DENIAL), method="PATCH", path="/configmaps/z", times=3)
