@@ -27,7 +27,7 @@ SITE = Site
 PORT = 16443
 PHASES = ("installation", "load balancing", "first master", "manifests", "masters", "workers")
 # Seconds, however busy the host is.
-BACK_WITHIN, READY_WITHIN = 60.0, 120.0
+BACK_WITHIN, READY_WITHIN = 180.0, 300.0
 # In which a failure shows itself.
 LOOK = 5.0
 

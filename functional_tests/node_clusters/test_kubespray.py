@@ -35,7 +35,7 @@ OTHER = partial(Site, driver="kubespray", base=KUBESPRAY + 5)
 PORT, NODE_PORT, OF_THE_CNF = 8383, 30080, 30090
 _BALANCER = "#!/bin/sh\nset -eu\ncommand -v haproxy\n"
 # Seconds, however busy the host is.
-SERVED_WITHIN, LOGIN_WITHIN = 60.0, 60.0
+SERVED_WITHIN, LOGIN_WITHIN = 240.0, 240.0
 
 
 @pytest.fixture(scope="module", autouse=True)

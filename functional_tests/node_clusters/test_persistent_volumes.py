@@ -36,7 +36,7 @@ nfs_client)
 esac
 """
 # However busy the host is.
-POD_WITHIN = "120s"
+POD_WITHIN = "300s"
 
 
 @pytest.fixture(scope="module", autouse=True)
