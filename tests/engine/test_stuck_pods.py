@@ -49,6 +49,8 @@ def roll_out(api: FakeApi, second: Object, revision: str, *, comes_back: bool = 
             create(live, "db-0", READY, "good")
             create(live, "db-1", second, revision)
             names = ["db-0", "db-1"]
+        elif not live.get("status") and "db-1" not in names:
+            return  # it is about to create the second
         elif comes_back and live.get("status") and names == ["db-0"]:
             create(live, "db-1", second, revision)
             names = ["db-0", "db-1"]
