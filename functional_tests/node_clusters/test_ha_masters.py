@@ -286,7 +286,7 @@ def keep_a_pod_on(site: Site, server: Server) -> None:
         },
     ]
     site.apply(*objects)
-    site.kubectl("rollout", "status", "deployment/kept", "--timeout=120s")
+    site.kubectl("rollout", "status", "deployment/kept", "--timeout=300s")
 
 
 def site_label(site: Site, server: Server) -> str:

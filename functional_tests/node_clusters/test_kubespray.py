@@ -255,7 +255,7 @@ def expose_a_service(site: Site, name: str, port: int, labels: dict[str, str] | 
             "spec": {"type": "NodePort", "selector": selected, "ports": ports},
         },
     )
-    site.kubectl("rollout", "status", f"deployment/{name}", "--timeout=120s")
+    site.kubectl("rollout", "status", f"deployment/{name}", "--timeout=300s")
 
 
 def is_served(site: Site, port: int) -> bool:

@@ -194,9 +194,9 @@ def test_a_server_at_another_address_serves_what_nobody_uses(site: Site) -> None
     """Of a Released volume the user decides: its data are somebody's."""
     [old] = site.of(STORAGE)
     for name in RESOURCES:
-        site.kubectl("delete", "persistentvolumeclaim", name, "--timeout=60s")
+        site.kubectl("delete", "persistentvolumeclaim", name, "--timeout=240s")
     assert "PersistentVolume data is Released" in site.operate("heal_start", old).failure
-    site.kubectl("delete", "persistentvolume", "data", "--timeout=60s")
+    site.kubectl("delete", "persistentvolume", "data", "--timeout=240s")
     site.kubectl("patch", "persistentvolume", "archive", "--type=merge", '--patch={"spec":{"claimRef":null}}')
     assert site.operate("heal_start", old).failure == ""
     assert phases(site) == {}
@@ -275,7 +275,7 @@ def run(site: Site, volume: str, line: str, on: Server | None = None) -> str:
     site.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": spec})
     site.kubectl("wait", "pod/one", "--for=jsonpath={.status.phase}=Succeeded", f"--timeout={POD_WITHIN}")
     printed = site.kubectl("logs", "one")
-    site.kubectl("delete", "pod", "one", "--timeout=60s")
+    site.kubectl("delete", "pod", "one", "--timeout=240s")
     return printed
 
 

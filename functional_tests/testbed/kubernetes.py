@@ -158,9 +158,9 @@ def up(ledger: Ledger, node: str = NODE, address: str = ADDRESS, release: Releas
         ledger.file(kubernetes.kubeconfig, machine.read("/etc/kubernetes/admin.conf"))
         kubernetes.kubectl("apply", "--server-side", f"--filename={present_images(ledger, release, node)}")
     with step("Waiting for the node and its DNS"):
-        kubernetes.kubectl("wait", f"node/{node}", "--for=condition=Ready", "--timeout=60s")
+        kubernetes.kubectl("wait", f"node/{node}", "--for=condition=Ready", "--timeout=240s")
         for workload in ("daemonset/kube-proxy", "deployment/coredns"):
-            kubernetes.kubectl("--namespace=kube-system", "rollout", "status", workload, "--timeout=60s")
+            kubernetes.kubectl("--namespace=kube-system", "rollout", "status", workload, "--timeout=240s")
     return kubernetes
 
 

@@ -42,7 +42,7 @@ def create(kubernetes: Kubernetes, *manifests: dict[str, object]) -> None:
 
 
 def wait(kubernetes: Kubernetes, pod: str) -> None:
-    kubernetes.kubectl("--namespace", NAMESPACE, "wait", f"pod/{pod}", "--for=condition=Ready", "--timeout=60s")
+    kubernetes.kubectl("--namespace", NAMESPACE, "wait", f"pod/{pod}", "--for=condition=Ready", "--timeout=240s")
 
 
 @pytest.fixture(scope="module")

@@ -43,8 +43,8 @@ class Kind:
             docker.run("cp", network, f"{node}:/etc/cni/net.d/10-pods.conflist")
             docker.lead(pods, node)
             kind.kubectl("apply", "--server-side", f"--filename={present_images(ledger, NEWEST, name)}")
-            kind.kubectl("wait", "node", "--all", "--for=condition=Ready", "--timeout=90s")
-            kind.kubectl("--namespace=kube-system", "rollout", "status", "deployment/coredns", "--timeout=90s")
+            kind.kubectl("wait", "node", "--all", "--for=condition=Ready", "--timeout=240s")
+            kind.kubectl("--namespace=kube-system", "rollout", "status", "deployment/coredns", "--timeout=240s")
         return kind
 
     def kubectl(self, *arguments: str | Path) -> str:
