@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from k8s_cr_driver.cli import package_input
-from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, named, on_cluster
+from k8s_cr_driver.cli.cluster import Kubeconfig
 from k8s_cr_driver.cli.output import echo, output_option, print_json
-from k8s_cr_driver.cli.planning import changed, plan_of
-from k8s_cr_driver.kube.dry_run import DryRun
+from k8s_cr_driver.cli.planning import changed, of_operation, plan_for
 from k8s_cr_driver.objects.keys import ObjectKey
 from k8s_cr_driver.ownership.write_errors import NOT_RESTORED
 from k8s_cr_driver.plan.actions import Action, Do
@@ -43,39 +40,19 @@ _AS_BEFORE = "the same"
       k8s-cr diff . --instance $ID > /dev/null && echo "no differences"
     """
 )
-@click.argument("path", metavar="PACKAGE", type=package_input.PackagePath())
-@on_cluster
-@click.option(
-    "--instance", "id", metavar="ID", callback=named, help="Its change to PACKAGE, counts kept; else a new instance."
-)
-@click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Where the inventory is; else it is looked for.")
-@package_input.with_parameters
-@package_input.with_namespace
+@of_operation
 @output_option()
-def diff(
-    kubeconfig: Kubeconfig,
-    path: Path,
-    id: str | None,
-    inventory_namespace: str,
-    files: Sequence[str],
-    given: Mapping[str, str],
-    all_hooks: bool,
-    namespace: str | None,
-    output: str,
-) -> None:
+def diff(kubeconfig: Kubeconfig, path: Path, output: str, **options: Any) -> None:
     """Show what PACKAGE would change on a cluster. Nothing is written.
 
     It lists the objects to create, change, replace, delete and release, and conflicts. Give the same parameters,
     namespace and files as in the request: only Tacker knows those of earlier requests. Without --instance, counts are
     those of the manifests. Exits with 1 if there is any difference.
     """
-    with package_input.opened(path) as folder, Cluster(kubeconfig, DryRun) as cluster:
-        instance = cluster.instance(id, inventory_namespace) if id else None
-        desired = package_input.load(folder, given, files, all_hooks=all_hooks)
-        actions = plan_of(cluster, instance, folder, desired, namespace or package_input.requested(folder)).actions
+    found, instance = plan_for(kubeconfig, path, **options)
     adopted = instance.content.adopted if instance else frozenset[ObjectKey]()
     unwanted = (Do.DELETE, Do.RELEASE)
-    actions = [one._replace(why=NOT_RESTORED) if one.do in unwanted and one.key in adopted else one for one in actions]
+    actions = [one._replace(why=NOT_RESTORED) if one.do in unwanted and one.key in adopted else one for one in found.actions]
     differences = [one for one in actions if one.do is not Do.LEAVE]
     if output == "json":
         print_json([_as_json(one) for one in actions])

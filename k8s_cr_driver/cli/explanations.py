@@ -30,7 +30,7 @@ CODES: Mapping[str, Explanation] = {
         "A CustomResourceDefinition that the API server refuses",
         "Its name, its names, its versions or its schema break a rule of apiextensions.k8s.io. The instantiate would fail with "
         "its first write.",
-        "Generate the CRD anew from its source, as with controller-gen, or correct the field that the sentence names.",
+        "Generate the CRD again from its source, as with controller-gen, or correct the field that the sentence names.",
     ),
     "health-rule": Explanation(
         "A readiness rule that may not do what it says",

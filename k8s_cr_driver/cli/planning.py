@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from k8s_cr_driver.cli.cluster import Cluster, Instance
+import click
+
+from k8s_cr_driver.cli import package_input
+from k8s_cr_driver.cli.cluster import Cluster, Instance, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.descendants import crd_of
 from k8s_cr_driver.engine import api_services
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import Refused
+from k8s_cr_driver.kube.dry_run import DryRun
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
@@ -31,11 +35,47 @@ _NOBODY = "00000000-0000-0000-0000-000000000000"
 """Stands for an instance that does not exist yet."""
 
 
+def of_operation(command: Callable[..., None]) -> Callable[..., None]:
+    """The options by which an instantiate, or a change of an instance, is described; their values are those of `plan_for`."""
+    for option in (
+        package_input.with_namespace,
+        package_input.with_parameters,
+        click.option(
+            "--inventory-namespace", default="", metavar="NAMESPACE", help="Where the inventory is; else it is looked for."
+        ),
+        click.option(
+            "--instance", "id", metavar="ID", callback=named, help="Its change to PACKAGE, counts kept; else a new instance."
+        ),
+        on_cluster,
+        click.argument("path", metavar="PACKAGE", type=package_input.PackagePath()),
+    ):
+        command = option(command)
+    return command
+
+
 class Plan(NamedTuple):
     """What an operation would do, and the digest by which a request names it."""
 
     actions: list[Action]
     digest: str
+
+
+def plan_for(
+    kubeconfig: Kubeconfig,
+    path: Path,
+    *,
+    id: str | None,
+    inventory_namespace: str,
+    files: Sequence[str],
+    given: Mapping[str, str],
+    all_hooks: bool,
+    namespace: str | None,
+) -> tuple[Plan, Instance | None]:
+    """The plan of the operation that the options describe, and the instance that it changes; None for a new one."""
+    with package_input.opened(path) as folder, Cluster(kubeconfig, DryRun) as cluster:
+        instance = cluster.instance(id, inventory_namespace) if id else None
+        desired = package_input.load(folder, given, files, all_hooks=all_hooks)
+        return plan_of(cluster, instance, folder, desired, namespace or package_input.requested(folder)), instance
 
 
 def plan_of(

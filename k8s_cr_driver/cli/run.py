@@ -116,7 +116,7 @@ class _Where:
     named: str | None
 
     def apply(self, wanted: Wanted) -> None:
-        """Instantiates, or changes the instance of an earlier run, be it one that has failed."""
+        """Instantiates, or changes the instance of an earlier run, which may have failed."""
         product, version = wanted.product
         board, seconds = Board(), wanted.options.wait_timeout or _SECONDS
         operating = self._operating(f"run of {product} {version}", seconds, board)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import Future
 
 import pytest
 import yaml
@@ -335,6 +336,24 @@ def test_without_the_permission_to_read_the_crd_the_timeout_names_the_remedy(api
         Instance(api.url, seconds=1.5).reconcile([crontab("one")])
 
 
+def of_any_status() -> Object:
+    """A CRD whose objects may have any status."""
+    crd = crontab_crd(**CONDITIONS)
+    properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    properties["status"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return crd
+
+
+def ended_waiting(api: FakeApi, blue: Instance, crd: Object, said: Object, words: str) -> Future[dict[ObjectKey, Object]]:
+    """A run whose object has said that; it was ended when it had reported these words of it."""
+    run = blue.start([crd, crontab("one")])
+    blue.wait_until_reported("one", "Waiting")
+    api.set_status("CronTab", "default", "one", said)
+    blue.wait_until_reported("one", "Waiting", words)
+    blue.end()
+    return run
+
+
 @pytest.mark.parametrize(
     ("said", "line"),
     [
@@ -344,15 +363,8 @@ def test_without_the_permission_to_read_the_crd_the_timeout_names_the_remedy(api
     ],
 )
 def test_the_error_at_the_deadline_has_the_line_that_the_status_meets(api: FakeApi, said: Object, line: str) -> None:
-    crd = crontab_crd(**CONDITIONS)
-    properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
-    properties["status"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    blue = Instance(api.url)
-    run = blue.start([crd, crontab("one")])
-    blue.wait_until_reported("one", "Waiting")
-    api.set_status("CronTab", "default", "one", said)
-    blue.wait_until_reported("one", "Waiting", line)
-    blue.end()
+    crd, blue = of_any_status(), Instance(api.url)
+    run = ended_waiting(api, blue, crd, said, line)
     with pytest.raises(NotReady, match=re.escape(f"k8s-cr-driver/ready-when: {line} [since")):
         run.result(10)
     ruled = crontab("one")
@@ -372,15 +384,7 @@ def test_the_error_at_the_deadline_has_the_line_that_the_status_meets(api: FakeA
 def test_the_error_at_the_deadline_has_a_line_also_where_the_status_says_that_it_waits(
     api: FakeApi, said: Object, words: str, line: str
 ) -> None:
-    crd = crontab_crd(**CONDITIONS)
-    properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
-    properties["status"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    blue = Instance(api.url)
-    run = blue.start([crd, crontab("one")])
-    blue.wait_until_reported("one", "Waiting")
-    api.set_status("CronTab", "default", "one", said)
-    blue.wait_until_reported("one", "Waiting", words)
-    blue.end()
+    run = ended_waiting(api, Instance(api.url), of_any_status(), said, words)
     with pytest.raises(NotReady) as raised:
         run.result(10)
     found = re.findall("if it is ready as it is, annotate it with k8s-cr-driver/ready-when: (.+?) ", str(raised.value))
