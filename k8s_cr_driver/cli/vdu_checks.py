@@ -34,6 +34,12 @@ def of_manifests(folder: Path, flavour: str, template: Mapping[str, Any]) -> dic
     return {name: node for name, node in vnfd.vdu_nodes(template).items() if name not in servers}
 
 
+def _name(vdu: Mapping[str, Any] | None) -> str:
+    """The name that a VDU has by its VNFD; empty where that is no text."""
+    name = field(vdu, "properties", "name")
+    return name if isinstance(name, str) else ""
+
+
 class Checks:
     """Of the objects that one operation is given, by the topology template of each flavour."""
 
@@ -52,7 +58,7 @@ class Checks:
         for flavour, template in self._flavours.items():
             nodes = of_manifests(self._folder, flavour, template)
             for vdu, problem in vdus.problems(self._resources, nodes, partial=partial):
-                yield field(nodes.get(vdu), "properties", "name") not in foreign, f"Flavour {flavour}: {problem}"
+                yield _name(nodes.get(vdu)) not in foreign, f"Flavour {flavour}: {problem}"
 
     def without_object(self) -> Iterator[str]:
         """A sentence for each VDU of whose name there is no object at all."""
@@ -60,7 +66,7 @@ class Checks:
         for flavour, template in self._flavours.items():
             nodes = of_manifests(self._folder, flavour, template)
             for vdu, problem in vdus.problems([], nodes):
-                if field(nodes.get(vdu), "properties", "name") not in names and not self._annotated(vdu):
+                if _name(nodes.get(vdu)) not in names and not self._annotated(vdu):
                     yield f"Flavour {flavour}: {problem}"
 
     def _annotated(self, vdu: str) -> bool:

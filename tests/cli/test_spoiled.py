@@ -6,6 +6,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 import yaml
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -44,3 +45,14 @@ def test_a_spoiled_vnfd_is_reported(data: st.DataObject) -> None:
         result = CliRunner().invoke(main, ["validate", str(package), "--update-of", str(package), "--param", "LOGIN=a/b"])
     assert isinstance(result.exception, SystemExit | None), result.exc_info
     assert result.exit_code in (0, 1)
+
+
+@pytest.mark.parametrize("name", [[], {}, 5, None, ["web"]])
+def test_a_vdu_whose_name_is_no_text_is_reported(tmp_path: Path, name: object) -> None:
+    package = write_package(tmp_path, spoiled.GOOD, vdus={"Web": "web"}, aspects=["web"], parameters=PARAMETERS)
+    vnfd = package / "Definitions/vnfd.yaml"
+    content = yaml.safe_load(vnfd.read_text())
+    content["topology_template"]["node_templates"]["Web"]["properties"]["name"] = name
+    vnfd.write_text(yaml.safe_dump(content))
+    result = CliRunner().invoke(main, ["validate", str(package), "--update-of", str(package), "--param", "LOGIN=a/b"])
+    assert (result.exit_code, isinstance(result.exception, SystemExit)) == (1, True), result.output
