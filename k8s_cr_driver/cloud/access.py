@@ -3,23 +3,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.identity import v3
 from keystoneauth1.session import Session
 
 from k8s_cr_driver.cloud import session
+from k8s_cr_driver.cloud.session import Away
 from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.objects.fields import text
 
-TRIES = 5
-"""Connections to a service that cannot be reached; the pauses between them grow from half a second."""
-STATES = [502, 503, 504]
-"""Responses of a service that is away for a moment."""
+AWAY_WITHIN = 180.0
+"""Seconds for which a service may be away, while it is restarted or moves to another host."""
+PAUSE = 5.0
+"""Seconds between two requests at most."""
+LEAST = 1.0
+"""Seconds that a request has at least, if one fails before the deadline and is sent again."""
+T = TypeVar("T")
 
 
 @dataclass
@@ -28,6 +35,10 @@ class Cloud:
 
     session: Session = field(repr=False)
     region: str = ""
+    until: float = math.inf
+    """A monotonic time, after which nothing is asked again."""
+    progress: Callable[[str], None] = lambda _: None
+    """Is given a line when a service is waited for."""
     requests: int = 0
 
     def get(self, service: str, path: str, **params: str | Sequence[str]) -> Mapping[str, Any]:
@@ -40,29 +51,51 @@ class Cloud:
 
     def project(self) -> str:
         """The id of the project. Raises CloudError."""
-        with session.explained("OpenStack, identity"):
-            return str(self.session.get_project_id() or "")
+
+        def ask() -> str:
+            with session.explained("OpenStack, identity"):
+                return str(self.session.get_project_id() or "")
+
+        return self._patiently(ask)
 
     def _request(self, service: str, method: str, path: str, **options: Any) -> Mapping[str, Any]:
-        self.requests += 1
-        api = Adapter(
-            self.session,
-            service_type=service,
-            interface="public",
-            region_name=self.region or None,
-            connect_retries=TRIES - 1,
-            status_code_retries=TRIES - 1,
-            retriable_status_codes=STATES,
-        )
-        return session.request(api, f"OpenStack, {service}", method, path, **options)
+        api = Adapter(self.session, service_type=service, interface="public", region_name=self.region or None)
+
+        def ask() -> Mapping[str, Any]:
+            self.requests += 1
+            return session.request(api, f"OpenStack, {service}", method, path, **options)
+
+        return self._patiently(ask)
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """What it returns, once the service is there. Only for what may be asked twice."""
+        started, failures = time.monotonic(), 0
+        while True:
+            try:
+                return ask()
+            except Away as error:
+                failures += 1
+                pause, now = backoff.delay(failures, last=PAUSE), time.monotonic()
+                if now + pause + LEAST > min(started + AWAY_WITHIN, self.until):
+                    raise Away(f"{error}; it was waited for, {now - started:.0f} s") from None
+                if failures == 1:
+                    self.progress(f"waits for a service: {error}")
+            time.sleep(pause)
 
 
-def of_vim(interface: Mapping[str, Any], access: Mapping[str, Any], verify: bool | str, rules: EndpointRules) -> Cloud:
+def of_vim(
+    interface: Mapping[str, Any],
+    access: Mapping[str, Any],
+    verify: bool | str,
+    rules: EndpointRules,
+    until: float = math.inf,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Cloud:
     """
     The project of a VimConnectionInfo of type ETSINFV.OPENSTACK_KEYSTONE.V_3.
 
-    verify: whether certificates are verified, or the path of the CA. rules: where its requests may go. Raises InvalidRequest
-    for a key that is missing.
+    verify: whether certificates are verified, or the path of the CA. rules: where its requests may go. until, progress: of
+    the Cloud. Raises InvalidRequest for a key that is missing.
     """
     needed = ("username", "password", "project", "userDomain", "projectDomain")
     if missing := [key for key in needed if not text(access, key)]:
@@ -75,4 +108,4 @@ def of_vim(interface: Mapping[str, Any], access: Mapping[str, Any], verify: bool
         user_domain_name=access["userDomain"],
         project_domain_name=access["projectDomain"],
     )
-    return Cloud(session.session(plugin, rules, verify), text(access, "region"))
+    return Cloud(session.session(plugin, rules, verify, until), text(access, "region"), until, progress)

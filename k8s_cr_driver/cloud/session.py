@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +23,7 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from urllib3 import HTTPHeaderDict
 
-from k8s_cr_driver.errors import DriverError, InvalidRequest, TransportError
+from k8s_cr_driver.errors import DriverError, InvalidRequest, TransportError, Unreadable
 from k8s_cr_driver.kube import once, tls
 from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.objects.decoding import decoded
@@ -49,19 +51,23 @@ class CloudError(DriverError):
     title = "OpenStack failed"
 
 
-def session(plugin: Any, rules: EndpointRules, verify: bool | str) -> Session:
+class Away(CloudError):
+    """A service does not respond, or fails with a 5xx: the same request may succeed later."""
+
+
+def session(plugin: Any, rules: EndpointRules, verify: bool | str, until: float = math.inf) -> Session:
     """
     The session of these credentials, whose requests go where `rules` permit it.
 
-    verify: whether certificates are verified, or the path of the CA.
+    verify: whether certificates are verified, or the path of the CA. until: a monotonic time at which requests end.
     """
-    opened: Any = _Sender(rules, verify)
+    opened: Any = _Sender(rules, verify, until)
     return Session(plugin, session=opened, redirect=False, timeout=WITHIN)
 
 
 def request(api: Adapter, who: str, method: str, path: str, **options: Any) -> Mapping[str, Any]:
     """
-    The JSON object of a response of a service, {} without a body. Raises CloudError, InvalidRequest.
+    The JSON object of a response of a service, {} without a body. Raises CloudError, Away among them, InvalidRequest.
 
     who: the service, for errors. Nothing of a request is logged: its body may have secrets.
     """
@@ -69,7 +75,7 @@ def request(api: Adapter, who: str, method: str, path: str, **options: Any) -> M
     with explained(attempt):
         response = api.request(path, method, raise_exc=False, log=False, **options)
     if response.status_code >= 300:
-        raise CloudError(f"{attempt}: status {response.status_code}{_message(response.content)}")
+        raise _refusal(attempt, response.status_code, response.content)
     try:
         return mapping(response.json()) if response.content else {}
     except ValueError:
@@ -85,15 +91,21 @@ def explained(attempt: str) -> Iterator[None]:
         raise type(error)(f"{attempt}: {error}") from None
     except exceptions.HttpError as error:
         content = b"" if error.response is None else error.response.content
-        raise CloudError(f"{attempt}: status {error.http_status}{_message(content)}") from None
+        raise _refusal(attempt, error.http_status, content) from None
     except exceptions.DiscoveryFailure:  # its text has the begin of the response
         raise CloudError(f"{attempt}: the URL in the catalog, or that of Keystone, lists no versions of an API") from None
+    except exceptions.ConnectFailure as error:
+        raise Away(f"{attempt}: {words(error)}") from None
     except exceptions.ClientException as error:
         raise CloudError(f"{attempt}: {words(error)}") from None
     except DriverError as error:
         raise CloudError(f"{attempt}: {error}") from None
     except _MALFORMED:
         raise CloudError(f"{attempt}: the response is malformed") from None
+
+
+def _refusal(attempt: str, status: int, content: bytes) -> CloudError:
+    return (Away if status >= 500 else CloudError)(f"{attempt}: status {status}{_message(content)}")
 
 
 def _message(content: bytes) -> str:
@@ -135,11 +147,12 @@ class _Sender:
 
     rules: EndpointRules
     verify: bool | str = field(repr=False)
+    until: float = math.inf
 
     def request(
         self, method: str, url: str, *, headers: Mapping[str, str] | None = None, params: Any = None, data: str = "", **_: Any
     ) -> _Response:
-        """Sends it once. ConnectFailure, which keystoneauth tries again."""
+        """Sends it once. Raises ConnectFailure where the same request may succeed later, Unreadable, ConnectionFailed."""
         parts = urlsplit(url)
         self.rules.check(url, f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
         try:
@@ -149,9 +162,11 @@ class _Sender:
                 headers=headers or {},
                 body=data or "",
                 connect=CONNECT_WITHIN,
-                within=WITHIN,
+                within=min(WITHIN, max(self.until - time.monotonic(), 0.001)),
                 limit=RESPONSE_LIMIT,
             )
+        except Unreadable:
+            raise
         except TransportError as error:
             raise exceptions.ConnectFailure(str(error)) from None
         kept = {name.lower(): value for name, value in sent.headers.items() if name.lower() not in _IGNORED}

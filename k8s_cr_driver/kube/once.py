@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import urllib3
 
-from k8s_cr_driver.errors import TransportError
+from k8s_cr_driver.errors import TransportError, Unreadable
 from k8s_cr_driver.kube import bounded, tls
 from k8s_cr_driver.kube.pools import Judge, pools
 
@@ -44,7 +44,10 @@ class Way(NamedTuple):
         within: float,
         limit: int = RESPONSE_LIMIT,
     ) -> Response:
-        """The response, whatever its status, within so many seconds. Raises TransportError, ConnectionFailed."""
+        """The response, whatever its status, within so many seconds.
+
+        Raises TransportError, of which Unreadable for one that is too large or encoded, and ConnectionFailed.
+        """
         until = time.monotonic() + within
         try:
             with pools(self.judge, self.tls, timeout=urllib3.Timeout(connect=min(connect, within), total=within)) as http:
@@ -62,4 +65,5 @@ class Way(NamedTuple):
         except urllib3.exceptions.SSLError as error:
             raise tls.failure(url, str(error)) from None
         except urllib3.exceptions.HTTPError as error:
-            raise TransportError(f"{method} {url}: {bounded.words(error)}") from None
+            is_refused = type(error) is urllib3.exceptions.HTTPError  # as `bounded` raises it
+            raise (Unreadable if is_refused else TransportError)(f"{method} {url}: {bounded.words(error)}") from None

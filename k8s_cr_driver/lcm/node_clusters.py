@@ -259,7 +259,8 @@ class Operation:
     def _cloud(self) -> Cloud:
         verify = conf.heat_verification(self.call.options)
         rules = conf.endpoint_rules(self.call.options)
-        return access.of_vim(mapping(self._vim, "interfaceInfo"), mapping(self._vim, "accessInfo"), verify, rules)
+        interface, login = mapping(self._vim, "interfaceInfo"), mapping(self._vim, "accessInfo")
+        return access.of_vim(interface, login, verify, rules, self.until, self._progress)
 
     def _host(self, cloud: Cloud, node: Node) -> Host:
         user, password = self._login(node)

@@ -63,7 +63,8 @@ class OpenStack:
 
 
 @contextmanager
-def serving() -> Iterator[OpenStack]:
+def serving(port: int = 0) -> Iterator[OpenStack]:
+    """At that port of this host, or at a free one."""
     cloud = OpenStack()
 
     class Handler(BaseHTTPRequestHandler):
@@ -105,7 +106,7 @@ def serving() -> Iterator[OpenStack]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
     cloud.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)

@@ -66,12 +66,6 @@ def test_a_resource_that_is_no_port_is_reported(cloud: OpenStack) -> None:
         read(cloud).port("masterNode-0-id", "masterNode")
 
 
-def test_a_service_that_is_away_for_a_moment_is_asked_again(cloud: OpenStack) -> None:
-    cloud.failures = [503]
-    assert read(cloud).resources
-    assert len(cloud.seen) == 4
-
-
 def test_a_refusal_names_the_service_and_what_it_says(cloud: OpenStack) -> None:
     cloud.responses.clear()
     with pytest.raises(CloudError, match=r"OpenStack, orchestration: GET /stacks/.*: status 404: .*is not here"):
