@@ -11,18 +11,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from k8s_cr_driver.engine.operation import Operation, Progress
-from k8s_cr_driver.engine.reconcile import Prune, reconcile
+from k8s_cr_driver.engine.run.operation import Operation, Progress
+from k8s_cr_driver.engine.run.reconcile import Prune, reconcile
 from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import APPLY, Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.context import WriteContext
-from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.package import manifests
 from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.writes.context import WriteContext
 
 GROUP, PLURAL = "benchmark.example.com", "crontabs"
 COLLECTION = f"/apis/{GROUP}/v1/namespaces/default/{PLURAL}"

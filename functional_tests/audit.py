@@ -19,10 +19,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from k8s_cr_driver.journal.entries import parse
+from k8s_cr_driver.journal.inventory import INVENTORY_LABEL
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, ObjectKey, key_of, kind_of, labels
-from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL
-from k8s_cr_driver.ownership.inventory_content import parse
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, manager
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL, manager
 
 Event = dict[str, Any]
 """An Event of audit.k8s.io/v1, of level RequestResponse."""

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.reconcile import Prune
+from k8s_cr_driver.engine.run.operation import Operation
+from k8s_cr_driver.engine.run.reconcile import Prune
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import ObjectKey
 from k8s_cr_driver.vnf.additional_params import Options

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.journal.entries import INVENTORY_LABEL, parse
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
@@ -24,8 +25,7 @@ from k8s_cr_driver.kube.kubeconfig import endpoint as kubeconfig_endpoint
 from k8s_cr_driver.kube.watch import Broken, Message, Reflector, Relist
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, labels
-from k8s_cr_driver.ownership.inventory_content import INVENTORY_LABEL, parse
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, users
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL, users
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.registry import resource_for
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import settings
 
-from k8s_cr_driver.engine import timing
-from k8s_cr_driver.engine.timing import Timing
+from k8s_cr_driver.engine.run import timing
+from k8s_cr_driver.engine.run.timing import Timing
+from k8s_cr_driver.journal import fence
 from k8s_cr_driver.kube import auth, backoff, discovery, watch
-from k8s_cr_driver.ownership import fence, guests
+from k8s_cr_driver.writes import guests
 from tests.fake_api import FakeApi
 
 # A busy machine takes longer over an example than hypothesis allows. "quick" takes the same examples at each run: what

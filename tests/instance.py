@@ -12,28 +12,28 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.engine import timing
-from k8s_cr_driver.engine.apply import Applier
-from k8s_cr_driver.engine.loop import Loop
-from k8s_cr_driver.engine.nodes import Desired
-from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.reconcile import Prune, reconcile
-from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
-from k8s_cr_driver.engine.timing import Timing
-from k8s_cr_driver.engine.watches import WatchLimits
+from k8s_cr_driver.engine.apply.applier import Applier
+from k8s_cr_driver.engine.delete.replacer import NO_REPLACEMENT, Replacement
+from k8s_cr_driver.engine.run import timing
+from k8s_cr_driver.engine.run.loop import Loop
+from k8s_cr_driver.engine.run.nodes import Desired
+from k8s_cr_driver.engine.run.operation import Operation
+from k8s_cr_driver.engine.run.reconcile import Prune, reconcile
+from k8s_cr_driver.engine.run.timing import Timing
+from k8s_cr_driver.engine.watch.watch_limit import WatchLimits
 from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.journal.entries import NOTHING, InventoryContent
+from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
-from k8s_cr_driver.ownership.context import WriteContext
-from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
-from k8s_cr_driver.ownership.labels import KEEP
+from k8s_cr_driver.objects.marks import KEEP
 from k8s_cr_driver.package import manifests
 from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.writes.context import WriteContext
 from tests.fake_api import FakeApi
 from tests.fake_api.cluster import DEFAULT_NAMESPACES
 

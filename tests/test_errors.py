@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.engine.not_ready import NotReady, Report
+from k8s_cr_driver.engine.report.not_ready import NotReady, Report
 from k8s_cr_driver.errors import ApiError, TransportError, passes
 from k8s_cr_driver.objects.keys import ObjectKey
 

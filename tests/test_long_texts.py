@@ -20,9 +20,9 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.lcm import vim
 from k8s_cr_driver.objects.keys import GroupKind
-from k8s_cr_driver.ownership import paths
 from k8s_cr_driver.package import substitution
 from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.writes import paths
 from tests.instance import obj
 
 SIZE = 600_000

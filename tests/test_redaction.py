@@ -10,9 +10,9 @@ from collections.abc import Callable
 import pytest
 
 from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.ownership.write_errors import explained
 from k8s_cr_driver.redaction import DETAIL_LIMIT, FOREIGN_LIMIT, capped, foreign, lines, own_words, redact, words
 from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.writes.write_errors import explained
 from tests.hostile import assert_harmless
 from tests.instance import BLUE, config_map
 

@@ -10,8 +10,8 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.reconcile import Prune
+from k8s_cr_driver.engine.run.operation import Operation
+from k8s_cr_driver.engine.run.reconcile import Prune
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.resources.base import CustomResource

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.errors import Conflict, Forbidden, Refused
 
 from ..cluster import Cluster

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import requests
 
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 
 from ..conftest import Summary
 from ..testbed import network

@@ -18,18 +18,18 @@ from typing import Any, TypeVar
 import click
 
 from k8s_cr_driver.cli.output import echo
-from k8s_cr_driver.engine import api_services
-from k8s_cr_driver.engine.clouds import Clouds
-from k8s_cr_driver.engine.not_ready import Report
+from k8s_cr_driver.engine.report.clouds import Clouds
+from k8s_cr_driver.engine.report.not_ready import Report
+from k8s_cr_driver.engine.watch import api_services
 from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, InvalidRequest, TransportError
+from k8s_cr_driver.journal.entries import INVENTORY_LABEL, SPOILED, InventoryContent, is_inventory, parse
 from k8s_cr_driver.kube import kubeconfig as kubeconfigs
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, labels
-from k8s_cr_driver.ownership.inventory_content import INVENTORY_LABEL, SPOILED, InventoryContent, is_inventory, parse
-from k8s_cr_driver.ownership.labels import appliers
+from k8s_cr_driver.objects.marks import appliers
 from k8s_cr_driver.plan.actions import is_member, marked_by
 from k8s_cr_driver.redaction import redact
 

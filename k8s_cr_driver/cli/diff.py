@@ -13,8 +13,8 @@ from k8s_cr_driver.cli.cluster import Kubeconfig
 from k8s_cr_driver.cli.output import echo, output_option, print_json
 from k8s_cr_driver.cli.planning import changed, of_operation, plan_for
 from k8s_cr_driver.objects.keys import ObjectKey
-from k8s_cr_driver.ownership.write_errors import NOT_RESTORED
 from k8s_cr_driver.plan.actions import Action, Do
+from k8s_cr_driver.writes.write_errors import NOT_RESTORED
 
 _SHOWN = {
     Do.CREATE: ("created", "+", "green"),

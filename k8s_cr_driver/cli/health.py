@@ -21,7 +21,7 @@ from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import entries, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of
-from k8s_cr_driver.package import health_rules, marks, normal_form
+from k8s_cr_driver.package import health_rules, normal_form, reserved_marks
 from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.package.tosca_meta import TOSCA_META
 from k8s_cr_driver.package.vnfd import definitions
@@ -144,7 +144,7 @@ def _check_annotations(obj: Object) -> None:
     try:
         normal_form.check_annotations(obj)
         for name in annotations_of(obj):
-            if wanted := marks.meant(name):
+            if wanted := reserved_marks.meant(name):
                 raise InvalidPackage(f"metadata.annotations.{name}: is unknown; write {wanted}")
     except InvalidPackage as error:
         raise InvalidPackage(f"{key_of(obj)}: {error}") from None

@@ -12,8 +12,8 @@ from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.immutable import changed_fields
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of
+from k8s_cr_driver.objects.marks import SHARED
 from k8s_cr_driver.objects.quantities import is_less
-from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.package.crd_changes import narrowed
 from k8s_cr_driver.resources.base import REPLACE
 from k8s_cr_driver.resources.registry import resource_for

@@ -14,22 +14,22 @@ import click
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.cluster import Cluster, Instance, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.descendants import crd_of
-from k8s_cr_driver.engine import api_services
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report.not_ready import NotReady
+from k8s_cr_driver.engine.watch import api_services
 from k8s_cr_driver.errors import Refused
+from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube.dry_run import DryRun
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, kind_of
-from k8s_cr_driver.ownership.context import WriteContext
-from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.package import manifests, schema, vnfd
 from k8s_cr_driver.plan.actions import Action, Do
 from k8s_cr_driver.plan.field_diff import Change
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import planned, rotation, vdus
+from k8s_cr_driver.writes.context import WriteContext
 
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 """Stands for an instance that does not exist yet."""

@@ -15,14 +15,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from k8s_cr_driver.cli.cluster import Cluster, Instance, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.output import confirmed, counted, echo
 from k8s_cr_driver.cli.planning import trial_of
-from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.reconcile import Prune, reconcile
+from k8s_cr_driver.engine.run.operation import Operation
+from k8s_cr_driver.engine.run.reconcile import Prune, reconcile
+from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.objects.keys import ObjectKey
-from k8s_cr_driver.ownership.context import WriteContext
-from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.plan.actions import Do
 from k8s_cr_driver.vnf.planned import planned
+from k8s_cr_driver.writes.context import WriteContext
 
 
 @click.command(

@@ -24,9 +24,9 @@ from k8s_cr_driver.cli.cluster import Kubeconfig, never, on_cluster, with_remedy
 from k8s_cr_driver.cli.output import counted, echo
 from k8s_cr_driver.cli.run_package import Wanted
 from k8s_cr_driver.cli.run_table import Board
-from k8s_cr_driver.engine.not_ready import NotReady
-from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.reconcile import Prune
+from k8s_cr_driver.engine.report.not_ready import NotReady
+from k8s_cr_driver.engine.run.operation import Operation
+from k8s_cr_driver.engine.run.reconcile import Prune
 from k8s_cr_driver.errors import ConnectionFailed, DriverError, InvalidRequest, Refused
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource

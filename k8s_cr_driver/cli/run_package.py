@@ -13,7 +13,7 @@ from k8s_cr_driver.cli.output import echo, enumerated
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.fields import entries, field, mapping, text
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.package import check, hot, marks, tosca_meta, vnfd
+from k8s_cr_driver.package import check, hot, reserved_marks, tosca_meta, vnfd
 from k8s_cr_driver.redaction import lines, redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import counts, vdus
@@ -37,7 +37,7 @@ def read(folder: Path, given: Mapping[str, str], chosen: Mapping[str, Any]) -> W
     if not wanted:
         raise InvalidPackage(f"{tosca_meta.MANIFESTS}: no manifests, so there is nothing to run; name others with --file")
     if options.adopt_existing:
-        marks.check_adoptable(wanted)
+        reserved_marks.check_adoptable(wanted)
     if scripts := [script.path for script in package_scripts.of(folder) if script.operations]:
         echo(f"Not run, because only Tacker runs scripts: {enumerated(scripts)}", err=True)
     return Wanted(folder, wanted, options, request, _product(folder))

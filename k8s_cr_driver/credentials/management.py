@@ -21,7 +21,7 @@ from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object, ObjectKey, SecretEntry, annotations_of
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_copy, is_kept, is_managed, is_released
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL, is_copy, is_kept, is_managed, is_released
 
 
 @dataclass(frozen=True)

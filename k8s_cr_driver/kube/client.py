@@ -3,7 +3,7 @@
 The requests of objects: list, read, create, apply, release, delete.
 
 Each is one request (a list one for each page) and raises ApiError or TransportError. Objects are plain manifests; whose an
-object is, and whether it may be written, is the matter of `ownership`.
+object is, and whether it may be written, is the matter of `writes`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from k8s_cr_driver.lcm import intree_driver, request
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.remote_manifests import RemoteManifests
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.package import health_rules, helm_hooks, manifests, marks, parameters, substitution, tosca_meta
+from k8s_cr_driver.package import health_rules, helm_hooks, manifests, parameters, reserved_marks, substitution, tosca_meta
 from k8s_cr_driver.package.files import Fetch
 from k8s_cr_driver.package.limits import Limits
 from k8s_cr_driver.redaction import redact, words
@@ -75,7 +75,7 @@ def load(
     if not options.helm_hooks:
         objects = helm_hooks.applied(objects)
     if options.adopt_existing:
-        marks.check_adoptable(objects)
+        reserved_marks.check_adoptable(objects)
     return intree_driver.placed(stored, objects, options.namespace), options
 
 

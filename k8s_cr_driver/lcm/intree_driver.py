@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from k8s_cr_driver.engine.takeover import InTreeDriver
+from k8s_cr_driver.engine.run.takeover import InTreeDriver
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, kind_of
 from k8s_cr_driver.vnf import counts

@@ -19,7 +19,7 @@ from k8s_cr_driver.node_clusters import load_balancer
 from k8s_cr_driver.node_clusters.node_ports import EXPOSES, TCP, WITHDRAWS, check_address, of_request, of_service
 from k8s_cr_driver.objects.fields import entries, mapping, text, texts
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from k8s_cr_driver.ssh import host_keys
 from k8s_cr_driver.ssh.host import Host
 from k8s_cr_driver.ssh.hosts import Hosts

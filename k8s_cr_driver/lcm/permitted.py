@@ -24,7 +24,7 @@ from k8s_cr_driver.lcm import conf, initiator, vim
 from k8s_cr_driver.lcm.initiator import Initiator
 from k8s_cr_driver.lcm.instance_info import StoredInstance, project_of
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, key_of, kind_of
-from k8s_cr_driver.ownership.labels import bringers, is_created, users
+from k8s_cr_driver.objects.marks import bringers, is_created, users
 from k8s_cr_driver.package import scripts
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import tenants

@@ -21,7 +21,7 @@ from k8s_cr_driver.objects.api_groups import REVIEWS
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import similar, type_name
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of, split
-from k8s_cr_driver.package import health_rules, marks, names, normal_form
+from k8s_cr_driver.package import health_rules, names, normal_form, reserved_marks
 from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.package.files import SIZE_LIMIT, Fetch, no_url, read, shown
 from k8s_cr_driver.package.limits import Budget, Limits, check_paths
@@ -240,7 +240,7 @@ def _prepared(raw: Object, source: str, fill: Callable[[Any], Any], *, in_place:
         names.check(obj)
         source = f"{source}, {obj['kind']} {'/'.join(filter(None, key_of(obj)[2:]))}"
         normal_form.bring(obj)
-        marks.check(obj)
+        reserved_marks.check(obj)
         for field, key in () if in_place else repeated_merge_keys(obj):
             raise InvalidPackage(f"{field}: another entry of this list has the same {key}; the API server refuses that")
     except InvalidPackage as error:

@@ -13,12 +13,12 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from k8s_cr_driver.journal.entries import InventoryContent
 from k8s_cr_driver.objects.crds import defined_by, is_refused
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, labels
-from k8s_cr_driver.ownership.delete import ANNOTATED, EXISTED, IN_USE, used_by_others
-from k8s_cr_driver.ownership.inventory_content import InventoryContent
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_created, is_kept, is_managed, users
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL, SHARED, appliers, is_created, is_kept, is_managed, users
 from k8s_cr_driver.plan.field_diff import Change
+from k8s_cr_driver.writes.delete import ANNOTATED, EXISTED, IN_USE, used_by_others
 
 
 class Do(enum.Enum):

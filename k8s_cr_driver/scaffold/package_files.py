@@ -10,7 +10,7 @@ from typing import Any
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, annotations_of, bare, key_of
 from k8s_cr_driver.package import health_rules
-from k8s_cr_driver.package.marks import OURS
+from k8s_cr_driver.package.reserved_marks import OURS
 from k8s_cr_driver.package.tosca_meta import MANIFESTS, TOSCA_META
 from k8s_cr_driver.package.vnfd import DEFINITIONS
 from k8s_cr_driver.scaffold import forecast, hooks, vdus, vnfd, yaml_text

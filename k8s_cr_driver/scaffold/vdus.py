@@ -11,7 +11,7 @@ from typing import Any
 from k8s_cr_driver.objects.crds import crds_of, served_schema
 from k8s_cr_driver.objects.fields import field, mapping, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, split
-from k8s_cr_driver.package.marks import OURS
+from k8s_cr_driver.package.reserved_marks import OURS
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.resources.replicas import explicit_count

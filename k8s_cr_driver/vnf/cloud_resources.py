@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.capi import contract
-from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import ApiError, DriverError, Superseded
+from k8s_cr_driver.journal.entries import InventoryContent
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
@@ -24,8 +25,7 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.workload import read_secret, unquoted, workload_endpoint
 from k8s_cr_driver.objects.fields import entries, mapping, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, SecretEntry, key_of
-from k8s_cr_driver.ownership.inventory_content import InventoryContent
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_kept
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL, is_kept
 from k8s_cr_driver.redaction import one_line, redact
 from k8s_cr_driver.resources.registry import resource_for
 

@@ -15,8 +15,8 @@ from k8s_cr_driver.errors import ApiError, passes
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.fields import entries, text
 from k8s_cr_driver.objects.keys import Object, controlled_by, key_of, labels
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed
-from k8s_cr_driver.ownership.owners import LONGEST_CHAIN, named
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL, is_managed
+from k8s_cr_driver.writes.owners import LONGEST_CHAIN, named
 
 
 class Descent:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.engine.not_ready import Report
-from k8s_cr_driver.engine.replace import Replacement
+from k8s_cr_driver.engine.delete.replacer import Replacement
+from k8s_cr_driver.engine.report.not_ready import Report
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.fields import field, text
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of, kind_of, labels
-from k8s_cr_driver.ownership.labels import ADOPTED, INSTANCE_LABEL, SHARED, is_kept
+from k8s_cr_driver.objects.marks import ADOPTED, INSTANCE_LABEL, SHARED, is_kept
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import PODS, CustomResource
 from k8s_cr_driver.resources.registry import resource_for

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import Refused
+from k8s_cr_driver.journal.entries import InventoryContent
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
-from k8s_cr_driver.ownership.context import WriteContext
-from k8s_cr_driver.ownership.inventory_content import InventoryContent
-from k8s_cr_driver.ownership.traces import has_objects, has_unlabeled
 from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.writes.context import WriteContext
+from k8s_cr_driver.writes.traces import has_objects, has_unlabeled
 
 
 def check_cluster(operation: Operation, context: WriteContext, before: str, *, moved: bool) -> None:

@@ -16,21 +16,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from k8s_cr_driver.engine.nodes import Desired
+from k8s_cr_driver.engine.run.nodes import Desired
 from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Refused
+from k8s_cr_driver.journal.entries import INVENTORY_LABEL
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource, discover
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
-from k8s_cr_driver.ownership.context import WriteContext
-from k8s_cr_driver.ownership.guests import Guests
-from k8s_cr_driver.ownership.inventory_content import INVENTORY_LABEL
-from k8s_cr_driver.ownership.labels import SHARED
-from k8s_cr_driver.ownership.orphans import find_orphans
-from k8s_cr_driver.ownership.write import write
-from k8s_cr_driver.ownership.write_errors import Immutable, NotReplaced, OtherOwners, missing
+from k8s_cr_driver.objects.marks import SHARED
 from k8s_cr_driver.plan.actions import Action, Answer, Contents, Do, digest, is_member, may_go, plan
 from k8s_cr_driver.plan.field_diff import Change, changes
 from k8s_cr_driver.redaction import lines, redact
@@ -40,6 +35,11 @@ from k8s_cr_driver.resources.replicas import explicit_count, without_replicas
 from k8s_cr_driver.vnf import counts, preflight, shared_crds
 from k8s_cr_driver.vnf.rotation import Persist
 from k8s_cr_driver.vnf.vdus import VduObjects
+from k8s_cr_driver.writes.context import WriteContext
+from k8s_cr_driver.writes.create_or_apply import write
+from k8s_cr_driver.writes.guests import Guests
+from k8s_cr_driver.writes.orphans import find_orphans
+from k8s_cr_driver.writes.write_errors import Immutable, NotReplaced, OtherOwners, missing
 
 THREADS = 8
 NAMED = 20

@@ -9,16 +9,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection
 
-from k8s_cr_driver.engine.nodes import Desired
+from k8s_cr_driver.engine.run.nodes import Desired
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, passes
 from k8s_cr_driver.objects.keys import GroupKind, ObjectKey, split
-from k8s_cr_driver.ownership.context import WriteContext
-from k8s_cr_driver.ownership.labels import is_managed
-from k8s_cr_driver.ownership.replacement import not_created
-from k8s_cr_driver.ownership.trial import refusal, trial_of
-from k8s_cr_driver.ownership.write_errors import NotReplaced
+from k8s_cr_driver.objects.marks import is_managed
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf.rotation import Persist
+from k8s_cr_driver.writes.context import WriteContext
+from k8s_cr_driver.writes.replacement import not_created
+from k8s_cr_driver.writes.trial import refusal, trial_of
+from k8s_cr_driver.writes.write_errors import NotReplaced
 
 
 def check(

@@ -12,15 +12,15 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from k8s_cr_driver.engine.permissions import NEEDED
+from k8s_cr_driver.engine.report.permissions import NEEDED
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.backends import role_of
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import entries, field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, kind_of
-from k8s_cr_driver.ownership.guests import WORKLOADS
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.writes.guests import WORKLOADS
 
 _RBAC = "rbac.authorization.k8s.io"
 _ROLES = {GroupKind(_RBAC, "Role"), GroupKind(_RBAC, "ClusterRole")}

@@ -19,7 +19,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of, kind_of, split
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL, is_managed
 from k8s_cr_driver.resources.registry import resource_for
 
 CONTENT = "k8s-cr-driver/content"

@@ -16,13 +16,13 @@ from k8s_cr_driver.errors import ApiError, Contended, DriverError, Forbidden, In
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.fields import entries
 from k8s_cr_driver.objects.keys import Object, bare, key_of, kind_of
-from k8s_cr_driver.ownership.write_errors import is_denied, is_denied_for_good
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import vnfcs
 from k8s_cr_driver.vnf.descent import Descent
 from k8s_cr_driver.vnf.vdus import VduObjects
+from k8s_cr_driver.writes.write_errors import is_denied, is_denied_for_good
 
 LOG = logs.logger(__name__)
 

@@ -15,12 +15,12 @@ from dataclasses import replace
 from types import TracebackType
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.engine.api_services import await_kinds
-from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.reconcile import Prune, reconcile, release
-from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
-from k8s_cr_driver.engine.takeover import InTreeDriver, take_over
-from k8s_cr_driver.engine.webhooks import first_to_go
+from k8s_cr_driver.engine.delete.replacer import NO_REPLACEMENT, Replacement
+from k8s_cr_driver.engine.report.webhooks import first_to_go
+from k8s_cr_driver.engine.run.operation import Operation
+from k8s_cr_driver.engine.run.reconcile import Prune, reconcile, release
+from k8s_cr_driver.engine.run.takeover import InTreeDriver, take_over
+from k8s_cr_driver.engine.watch.api_services import await_kinds
 from k8s_cr_driver.errors import (
     ApiError,
     Concern,
@@ -31,6 +31,8 @@ from k8s_cr_driver.errors import (
     Superseded,
     TransportError,
 )
+from k8s_cr_driver.journal.entries import NOTHING, InventoryContent
+from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resources, discover
@@ -38,11 +40,7 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies, rule_files
 from k8s_cr_driver.objects.crds import crds_of, defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, kind_of
-from k8s_cr_driver.ownership.context import WriteContext
-from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
-from k8s_cr_driver.ownership.labels import is_kept
-from k8s_cr_driver.ownership.traces import made_by_others
+from k8s_cr_driver.objects.marks import is_kept
 from k8s_cr_driver.package import manifests, schema
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
@@ -70,6 +68,8 @@ from k8s_cr_driver.vnf.scale_in import Choice
 from k8s_cr_driver.vnf.stored_crds import StoredCrds
 from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.vnf.vnfcs import Members
+from k8s_cr_driver.writes.context import WriteContext
+from k8s_cr_driver.writes.traces import made_by_others
 
 LOG = logs.logger(__name__)
 
@@ -176,7 +176,7 @@ class Session:
         return cloud_resources.mind(self._operation, self._client, lambda: self.inventory.read() or NOTHING, delete=delete)
 
     def take_over(self, intree_driver: InTreeDriver) -> None:
-        """Makes the objects of the in-tree driver this driver's; see `engine.takeover`."""
+        """Makes the objects of the in-tree driver this driver's; see `engine.run.takeover`."""
         self._holds = True
         take_over(self._operation, self._context, intree_driver)
 
@@ -258,7 +258,7 @@ class Session:
         replacement: Replacement = NO_REPLACEMENT,
         first: bool = False,
     ) -> None:
-        """`engine.reconcile`, after a dry run if `replacement` deletes objects, and of the objects to keep in any case.
+        """`engine.run.reconcile`, after a dry run if `replacement` deletes objects, and of the objects to keep in any case.
 
         If the `first` set of an instance is refused, what it has created is deleted again. Only by force can it make a CRD of
         the instance narrower: Refused if that takes something from objects of others.

@@ -18,16 +18,16 @@ from k8s_cr_driver.errors import ApiError, DriverError, Refused, passes
 from k8s_cr_driver.kube.discovery import Resources
 from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.keys import CRD, Object, ObjectKey, key_of
-from k8s_cr_driver.ownership.context import WriteContext
-from k8s_cr_driver.ownership.guests import Guests
-from k8s_cr_driver.ownership.labels import is_managed, used_by, users
-from k8s_cr_driver.ownership.shared import claimed_by_others
-from k8s_cr_driver.ownership.write import write
+from k8s_cr_driver.objects.marks import is_managed, used_by, users
 from k8s_cr_driver.package.crd_changes import Loss, Narrowing, losses, narrowed, shown
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import preflight
 from k8s_cr_driver.vnf.rotation import Persist
+from k8s_cr_driver.writes.context import WriteContext
+from k8s_cr_driver.writes.create_or_apply import write
+from k8s_cr_driver.writes.guests import Guests
+from k8s_cr_driver.writes.shared import claimed_by_others
 
 LOG = logs.logger(__name__)
 

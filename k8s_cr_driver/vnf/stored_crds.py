@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.api_groups import is_builtin

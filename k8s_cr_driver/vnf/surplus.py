@@ -11,8 +11,8 @@ from __future__ import annotations
 import time
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.engine.not_ready import Report
-from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
+from k8s_cr_driver.engine.delete.replacer import NO_REPLACEMENT, Replacement
+from k8s_cr_driver.engine.report.not_ready import Report
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.vnf import vnfcs

@@ -18,13 +18,13 @@ from k8s_cr_driver.errors import ApiError, Refused, passes
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, controlled_by, controller_of, key_of, kind_of, split
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
-from k8s_cr_driver.ownership.unlabeled import is_hidden
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from k8s_cr_driver.resources.base import PODS, Children, CustomResource
 from k8s_cr_driver.resources.replicas import count
 from k8s_cr_driver.vnf.counts import FEWER
 from k8s_cr_driver.vnf.descent import read_owner
 from k8s_cr_driver.vnf.vdus import VduObjects
+from k8s_cr_driver.writes.unlabeled import is_hidden
 
 LONGEST = 1_000
 """Characters of a value in a VNFC's metadata: the record of an instance has those of all its VNFCs."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.capi.contract import CONTROL_PLANE_GROUP, GROUP, PAUSED
-from k8s_cr_driver.engine import timeouts
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report import progress_log
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.objects.keys import GroupKind, Object
 from k8s_cr_driver.resources.health import silence
 from k8s_cr_driver.resources.registry import resource_for
@@ -78,7 +78,7 @@ def test_the_log_names_the_deepest_cause_while_the_run_waits(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(silence, "PATIENCE", 0.0)
-    monkeypatch.setattr(timeouts, "FIRST_LINE", 0.3)
+    monkeypatch.setattr(progress_log, "FIRST_LINE", 0.3)
     caplog.set_level("INFO")
     run_controllers(api)
     with pytest.raises(NotReady):

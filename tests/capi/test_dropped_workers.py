@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.objects.keys import Object
 from tests.capi import clusters
 from tests.capi.clusters import CLUSTERS, DEPLOYMENTS, GROUP

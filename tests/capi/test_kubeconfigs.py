@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from k8s_cr_driver.capi.cluster import UNREACHABLE
-from k8s_cr_driver.engine.not_ready import NotReady, Report
+from k8s_cr_driver.engine.report.not_ready import NotReady, Report
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint

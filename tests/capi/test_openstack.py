@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from k8s_cr_driver.engine import clouds
-from k8s_cr_driver.engine.clouds import Clouds
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report import clouds
+from k8s_cr_driver.engine.report.clouds import Clouds
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.capi.contract import GROUP
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources.registry import resource_for
 from tests.capi.clusters import CLUSTERS, CONTROL_PLANES, DEPLOYMENTS, MACHINES, crd

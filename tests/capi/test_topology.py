@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.keys import GroupKind, Object
 from k8s_cr_driver.resources import replicas

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.objects.keys import Object, key_of
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from k8s_cr_driver.resources.health import silence
 from tests.capi.openstack import manifests, serve
 from tests.cli.tool import Tool

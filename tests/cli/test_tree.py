@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from k8s_cr_driver.cli.descendants import LEVELS
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import csar
 from k8s_cr_driver.resources.health import silence

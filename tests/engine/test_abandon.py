@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from k8s_cr_driver.engine import api_services
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report.not_ready import NotReady
+from k8s_cr_driver.engine.watch import api_services
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
 from tests.fake_api.recording import Request

@@ -10,8 +10,8 @@ from concurrent.futures import Future
 
 import pytest
 
-from k8s_cr_driver.engine import activity
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report import activity
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.objects import rule_texts
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from k8s_cr_driver.engine import api_services
-from k8s_cr_driver.engine.not_ready import NotReady
-from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.reconcile import Prune
+from k8s_cr_driver.engine.report.not_ready import NotReady
+from k8s_cr_driver.engine.run.operation import Operation
+from k8s_cr_driver.engine.run.reconcile import Prune
+from k8s_cr_driver.engine.watch import api_services
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.vnf.additional_params import Options

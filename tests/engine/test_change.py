@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.engine.apply import Applier
-from k8s_cr_driver.engine.nodes import Desired
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.apply.applier import Applier
+from k8s_cr_driver.engine.report.not_ready import NotReady
+from k8s_cr_driver.engine.run.nodes import Desired
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource

@@ -9,20 +9,20 @@ from collections.abc import Callable
 
 import pytest
 
-from k8s_cr_driver.engine.not_ready import NotReady
-from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.report.not_ready import NotReady
+from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.resources.builtin import Pod
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, CONDITIONS, Instance, config_map, crontab, crontab_crd, job, obj, status, wait_for
-from tests.ownership.test_replacement import COMPLETE, image_of, uid_of
+from tests.writes.test_replacement import COMPLETE, image_of, uid_of
 
 INVENTORY = f"configmaps/k8s-cr-driver-{BLUE}"
 

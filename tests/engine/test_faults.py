@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
 
-from k8s_cr_driver.engine import loop
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report.not_ready import NotReady
+from k8s_cr_driver.engine.run import loop
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube import watch
 from k8s_cr_driver.objects.keys import Object, ObjectKey

@@ -11,11 +11,11 @@ from collections.abc import Callable
 import pytest
 import urllib3
 
-from k8s_cr_driver.engine import informers
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report.not_ready import NotReady
+from k8s_cr_driver.engine.watch import informers
 from k8s_cr_driver.errors import Conflict, Forbidden, Refused
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.labels import KEEP, is_managed
+from k8s_cr_driver.objects.marks import KEEP, is_managed
 from k8s_cr_driver.resources.health import silence
 from tests.fake_api import FakeApi, controllers, errors, faults
 from tests.fake_api.kinds import ALL_VERBS, Kind

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.errors import DriverError, NotOurs
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from tests.fake_api import FakeApi, faults

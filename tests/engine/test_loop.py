@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from k8s_cr_driver.engine import loop as loops
-from k8s_cr_driver.engine.loop import Loop
-from k8s_cr_driver.engine.not_ready import NotReady
-from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.report.not_ready import NotReady
+from k8s_cr_driver.engine.run import loop as loops
+from k8s_cr_driver.engine.run.loop import Loop
+from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import Forbidden
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, Instance, config_map

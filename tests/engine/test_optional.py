@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.errors import Refused
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults

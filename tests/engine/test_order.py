@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.labels import KEEP
+from k8s_cr_driver.objects.marks import KEEP
 from tests.fake_api import FakeApi, controllers
 from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, state, status, wait_for
 

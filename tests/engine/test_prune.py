@@ -9,18 +9,17 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.engine.loop import Loop
-from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.prune import Pruner
-from k8s_cr_driver.engine.run import Run
+from k8s_cr_driver.engine.delete.pruner import Pruner
+from k8s_cr_driver.engine.run.loop import Loop, Run
+from k8s_cr_driver.engine.run.operation import Operation
+from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import GroupKind, Object, key_of
-from k8s_cr_driver.ownership.context import WriteContext
-from k8s_cr_driver.ownership.delete import Removal
-from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.writes.context import WriteContext
+from k8s_cr_driver.writes.delete import Removal
 from tests.instance import BLUE, config_map, controlled_by
 
 OBJECTS, SECONDS = 8000, 2.5

@@ -9,11 +9,11 @@ from concurrent.futures import Future
 import pytest
 import yaml
 
-from k8s_cr_driver.engine import timeouts
-from k8s_cr_driver.engine.diagnosis import Seen
-from k8s_cr_driver.engine.nodes import Desired
-from k8s_cr_driver.engine.not_ready import NotReady
-from k8s_cr_driver.engine.timing import Timing
+from k8s_cr_driver.engine.report import progress_log
+from k8s_cr_driver.engine.report.diagnosis import Seen
+from k8s_cr_driver.engine.report.not_ready import NotReady
+from k8s_cr_driver.engine.run.nodes import Desired
+from k8s_cr_driver.engine.run.timing import Timing
 from k8s_cr_driver.kube import watch
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.sent_values import SentValues
@@ -473,7 +473,7 @@ def test_a_stop_ends_the_search_for_causes_and_all_objects_are_reported(api: Fak
 
 
 def test_the_search_for_causes_has_a_limit(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timeouts, "SEARCH_SECONDS", 0)
+    monkeypatch.setattr(progress_log, "SEARCH_SECONDS", 0)
     with pytest.raises(NotReady) as late:
         Instance(api.url, seconds=1.5).reconcile([deployment()])
     assert len(late.value.reports) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.errors import NotOurs
 from tests.fake_api import FakeApi
 from tests.instance import BLUE, GREEN, Instance, config_map, controlled_by, crontab, crontab_crd, obj

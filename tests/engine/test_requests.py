@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.engine import reconcile
+from k8s_cr_driver.engine.run import reconcile
+from k8s_cr_driver.journal import fence
 from k8s_cr_driver.kube import backoff, watch
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership import fence
 from tests.fake_api import FakeApi, controllers
 from tests.instance import CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, deployment, obj, status
 

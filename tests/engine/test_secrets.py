@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.engine import timeouts
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report import progress_log
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.context import WriteContext
-from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.labels import KEEP
+from k8s_cr_driver.objects.marks import KEEP
 from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.writes.context import WriteContext
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, CONDITIONS, Instance, crontab, crontab_crd, obj, replaced, status
 from tests.oidc_provider import OidcProvider
@@ -166,7 +166,7 @@ def test_an_unready_object_whose_status_and_events_quote_what_the_operation_has_
     api: FakeApi, reported: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also values of other objects of the set, which are ready, and in the log lines of the wait."""
-    monkeypatch.setattr(timeouts, "FIRST_LINE", 0.05)
+    monkeypatch.setattr(progress_log, "FIRST_LINE", 0.05)
     said = f"the vault does not open with {NUMBER} or with {ENCODED}"
     api.react(
         "CronTab",
@@ -208,7 +208,7 @@ def test_the_log_line_of_a_wait_holds_no_credentials(
     api: FakeApi, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, field: str
 ) -> None:
     """Nor does the error: a reason is a machine's word, but its author may write what he likes."""
-    monkeypatch.setattr(timeouts, "FIRST_LINE", 0.05)
+    monkeypatch.setattr(progress_log, "FIRST_LINE", 0.05)
     caplog.set_level("INFO")
     api.put(crontab_crd(**CONDITIONS))
     said = {field: "login with password: hunter2 refused"}

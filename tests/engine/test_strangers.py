@@ -7,13 +7,12 @@ import json
 
 import pytest
 
-from k8s_cr_driver.engine import informers
+from k8s_cr_driver.engine.watch import informers, strangers
+from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership import strangers
-from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from tests.fake_api import FakeApi
 from tests.instance import BLUE, Instance, config_map
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.engine import stuck_pods
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.apply import forced_rollback
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.controllers import owned
@@ -26,7 +26,7 @@ STARTING = {"phase": "Pending", "containerStatuses": [{"name": "c", "state": {"w
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stuck_pods, "PATIENCE", 0.2)
+    monkeypatch.setattr(forced_rollback, "PATIENCE", 0.2)
 
 
 def roll_out(api: FakeApi, second: Object, revision: str, *, comes_back: bool = False) -> None:
@@ -111,7 +111,7 @@ def test_a_pod_that_runs_again_is_waited_for(api: FakeApi) -> None:
 
 
 def test_a_pod_that_a_user_keeps_stays(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stuck_pods, "PATIENCE", 1.5)
+    monkeypatch.setattr(forced_rollback, "PATIENCE", 1.5)
     roll_out(api, BROKEN, "broken")
     blue = Instance(api.url)
     run = blue.start([stateful_set("db", replicas=2)])
@@ -149,7 +149,7 @@ def test_a_pod_that_comes_back_as_it_was_is_deleted_once(api: FakeApi) -> None:
 
 
 def test_it_is_deleted_while_a_short_time_is_left_for_its_successor(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stuck_pods, "PATIENCE", 30.0)
+    monkeypatch.setattr(forced_rollback, "PATIENCE", 30.0)
     roll_out(api, BROKEN, "broken")
     Instance(api.url, seconds=12).reconcile([stateful_set("db", replicas=2)])
 

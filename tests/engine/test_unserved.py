@@ -8,8 +8,8 @@ from concurrent.futures import TimeoutError
 
 import pytest
 
-from k8s_cr_driver.engine import api_services
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report.not_ready import NotReady
+from k8s_cr_driver.engine.watch import api_services
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import _ACCEPT
 from k8s_cr_driver.kube.endpoint import Endpoint

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from k8s_cr_driver.engine import informers, watches
-from k8s_cr_driver.engine.watches import WatchLimits
+from k8s_cr_driver.engine.watch import informers, watch_limit
+from k8s_cr_driver.engine.watch.watch_limit import WatchLimits
 from k8s_cr_driver.errors import Conflict, Refused, Superseded
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
@@ -22,7 +22,7 @@ KINDS = 12
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(informers, "READ_EVERY", 0.02)
-    monkeypatch.setattr(watches, "_process", watches._Count())  # watches of other tests may be ending still
+    monkeypatch.setattr(watch_limit, "_process", watch_limit._Count())  # watches of other tests may be ending still
 
 
 PACKAGE = [obj("stable.example.com/v1", f"Kind{n}", "a", "default", spec={"cronSpec": "x"}) for n in range(KINDS)]
@@ -118,9 +118,9 @@ def test_the_first_kind_beyond_a_limit_is_logged_with_the_option(caplog: pytest.
     caplog.set_level("INFO")
     for limits, option in ((WatchLimits(operation=1), "max_watches"), (WatchLimits(process=0), "max_process_watches")):
         caplog.clear()
-        watched = watches.Watches(limits)
+        watched = watch_limit.Watches(limits)
         taken = [watched.take() for _ in range(3)]
-        here = (watches.__name__, threading.get_ident())  # runs of other tests may be ending still
+        here = (watch_limit.__name__, threading.get_ident())  # runs of other tests may be ending still
         [logged] = [record.getMessage() for record in caplog.records if (record.name, record.thread) == here]
         assert f"[k8s_cr] {option}" in logged
         for _ in filter(None, taken):

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from functional_tests.audit import CONTROLLER_OF_CLAIMS, DRIVER, judge, strangers
+from k8s_cr_driver.journal.entries import InventoryContent, form
+from k8s_cr_driver.journal.inventory import INVENTORY_LABEL
 from k8s_cr_driver.objects.keys import ObjectKey
-from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL
-from k8s_cr_driver.ownership.inventory_content import InventoryContent, form
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, manager
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL, manager
 
 A, B = "aaaaaaaa-0000-4000-8000-000000000000", "bbbbbbbb-0000-4000-8000-000000000000"
 TACKER = "system:serviceaccount:kube-system:tacker"

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from k8s_cr_driver import redaction
 from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.journal import entries
 from k8s_cr_driver.kube import kubeconfig, responses
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.keys import key_of, kind_of
-from k8s_cr_driver.ownership import inventory_content
 from k8s_cr_driver.package import check, parameters
 from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.plan.field_diff import changes
@@ -69,9 +69,9 @@ def _inventory(parts: tuple[dict[str, str], dict[str, str]]) -> None:
     annotations, data = parts
     metadata = {"name": "a", "uid": "b", "resourceVersion": "1", "annotations": annotations}
     live = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data, "binaryData": data}
-    inventory_content.is_inventory(live)
-    inventory_content.parse_foreign(live)
-    inventory_content.parse(live)
+    entries.is_inventory(live)
+    entries.parse_foreign(live)
+    entries.parse(live)
 
 
 def _response(live: Any) -> None:

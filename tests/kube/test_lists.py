@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import TransportError
 from k8s_cr_driver.kube import lists
 from k8s_cr_driver.kube.connection import Connection

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from k8s_cr_driver.engine.asks import is_final
-from k8s_cr_driver.engine.nodes import Desired
+from k8s_cr_driver.engine.apply.asks import is_final
+from k8s_cr_driver.engine.run.nodes import Desired
 from k8s_cr_driver.errors import Conflict, DriverError, Forbidden, NotOurs, Refused
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON

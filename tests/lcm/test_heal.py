@@ -12,8 +12,8 @@ import pytest
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from k8s_cr_driver.engine import timing
-from k8s_cr_driver.engine.timing import Timing
+from k8s_cr_driver.engine.run import timing
+from k8s_cr_driver.engine.run.timing import Timing
 from k8s_cr_driver.lcm.driver import Driver
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request

@@ -19,11 +19,11 @@ from tacker.sol_refactored.infra_drivers.kubernetes import (
 )
 from tacker.sol_refactored.nfvo import nfvo_client
 
+from k8s_cr_driver.journal import fence
 from k8s_cr_driver.lcm import intree_driver
 from k8s_cr_driver.lcm.driver import Driver
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.objects.keys import GroupKind
-from k8s_cr_driver.ownership import fence
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, claim, config_map, controlled_by, created_again, obj, stateful_set

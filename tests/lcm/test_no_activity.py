@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from k8s_cr_driver.engine import activity
+from k8s_cr_driver.engine.report import activity
 from k8s_cr_driver.objects import rule_texts
 from tests.fake_api import FakeApi
 from tests.instance import CONDITIONS, crontab, crontab_crd

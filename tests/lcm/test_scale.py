@@ -11,8 +11,8 @@ import yaml
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from k8s_cr_driver.engine import timing
-from k8s_cr_driver.engine.timing import Timing
+from k8s_cr_driver.engine.run import timing
+from k8s_cr_driver.engine.run.timing import Timing
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.driver import Driver

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from k8s_cr_driver.engine import timing
-from k8s_cr_driver.engine.timing import Timing
+from k8s_cr_driver.engine.run import timing
+from k8s_cr_driver.engine.run.timing import Timing
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, verbs, watch
 from tests.instance import obj

@@ -14,7 +14,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON, graph
 from k8s_cr_driver.objects.keys import Object, key_of
-from k8s_cr_driver.ownership.labels import KEEP
+from k8s_cr_driver.objects.marks import KEEP
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, config_map, obj

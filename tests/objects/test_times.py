@@ -10,8 +10,8 @@ import pytest
 from k8s_cr_driver.cli.output import age
 from k8s_cr_driver.kube.clock import ServerClock
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.objects.marks import is_older_than
 from k8s_cr_driver.objects.times import moment
-from k8s_cr_driver.ownership.labels import is_older_than
 from k8s_cr_driver.resources.health import State
 from k8s_cr_driver.resources.health.model import Health
 from k8s_cr_driver.resources.health.silence import is_unwritten, unless_silent

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from k8s_cr_driver.journal.entries import InventoryContent
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
-from k8s_cr_driver.ownership.inventory_content import InventoryContent
-from k8s_cr_driver.ownership.labels import CREATED_BY_US, KEEP, manager, used_by
+from k8s_cr_driver.objects.marks import CREATED_BY_US, KEEP, manager, used_by
 from k8s_cr_driver.plan.actions import Action, Answer, Contents, Do, digest, may_go, plan
 from k8s_cr_driver.plan.field_diff import Change
 from tests.instance import BLUE, GREEN, config_map, crontab, crontab_crd, obj

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from k8s_cr_driver.capi import Cluster
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.objects.keys import GroupKind
 from k8s_cr_driver.resources import builtin, registry
 from k8s_cr_driver.resources.base import CustomResource

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, RELEASED_BY
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL, KEEP, RELEASED_BY
 from tests.fake_api.kinds import Resource
 from tests.fake_api.objects import Key, Object, dig, key_of
 from tests.simulation.entries import (

@@ -51,25 +51,28 @@ def _features(*names: str) -> frozenset[str]:
 
 MUTANTS = {
     "containers of wanted objects are pruned": Mutant(
-        {"engine.apply.Applier.uses": _no}, _features("dropped containers"), "COMPLETED without", found_by=20
+        {"engine.apply.applier.Applier.uses": _no}, _features("dropped containers"), "COMPLETED without", found_by=20
     ),
     "the first worker may write while the second deletes": Mutant(
-        {"ownership.fence.Fence.has_former": False}, _features("two workers", "latency"), "is left", found_by=388
+        {"journal.fence.Fence.has_former": False}, _features("two workers", "latency"), "is left", found_by=388
     ),
     "what others have created again is no member": Mutant(
-        {"ownership.inventory_content.InventoryContent.is_member": _no}, _features("recreated"), "is left", found_by=1
+        {"journal.entries.InventoryContent.is_member": _no}, _features("recreated"), "is left", found_by=1
     ),
     "guests do not keep a Namespace or CRD": Mutant(
-        {"ownership.guests.Guests.reasons": lambda _, lives: dict.fromkeys(map(key_of, lives), "")},
+        {"writes.guests.Guests.reasons": lambda _, lives: dict.fromkeys(map(key_of, lives), "")},
         _features("neighbours", "guests"),
         "deleted what is not its own",
         found_by=0,
     ),
     "what stays is not released from owners that go": Mutant(
-        {"engine.rest.Rest._release_from_owners": lambda *_: {}}, _features("owners"), "an owner has taken along", found_by=538
+        {"engine.delete.rest.Rest._release_from_owners": lambda *_: {}},
+        _features("owners"),
+        "an owner has taken along",
+        found_by=538,
     ),
     "one 404 on a stream counts as all gone": Mutant(
-        {"kube.watch.Reflector._is_served": _no, "kube.watch.Unserved": _AllGone, "engine.rest.Rest._misses": _no},
+        {"kube.watch.Reflector._is_served": _no, "kube.watch.Unserved": _AllGone, "engine.delete.rest.Rest._misses": _no},
         _features("streams not found"),
         "is left",
         found_by=101,

@@ -7,18 +7,18 @@ import threading
 
 import pytest
 
-from k8s_cr_driver.engine.not_ready import NotReady
-from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.reconcile import Prune
+from k8s_cr_driver.engine.report.not_ready import NotReady
+from k8s_cr_driver.engine.run.operation import Operation
+from k8s_cr_driver.engine.run.reconcile import Prune
 from k8s_cr_driver.errors import Contended, NotOurs, Stopped, Superseded
+from k8s_cr_driver.journal import fence
+from k8s_cr_driver.journal.entries import NOTHING, InventoryContent
+from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube import backoff, watch
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, key_of, kind_of, labels
-from k8s_cr_driver.ownership import fence
-from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 from tests.fake_api import FakeApi, controllers, defaults, deletion, faults

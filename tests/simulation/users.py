@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import partial
 
 from k8s_cr_driver.errors import Conflict, NotOurs, Refused
+from k8s_cr_driver.journal.entries import inventory_name
 from k8s_cr_driver.objects.keys import labels
-from k8s_cr_driver.ownership.inventory_content import inventory_name
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from tests.fake_api import deletion, errors
 from tests.fake_api.hand import Hand
 from tests.fake_api.kinds import Resource

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from k8s_cr_driver.engine.reconcile import Prune
+from k8s_cr_driver.engine.run.reconcile import Prune
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf.scale_in import Choice

@@ -12,12 +12,12 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, manager
-from k8s_cr_driver.ownership.owners import LONGEST_CHAIN
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL, manager
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import scale_in
 from k8s_cr_driver.vnf.descent import Descent
 from k8s_cr_driver.vnf.scale_in import Choice
+from k8s_cr_driver.writes.owners import LONGEST_CHAIN
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import BLUE, GREEN, config_map, controlled_by, crontab, obj, scalable
 

@@ -8,16 +8,16 @@ import time
 
 import pytest
 
-from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.reconcile import reconcile
+from k8s_cr_driver.engine.run.operation import Operation
+from k8s_cr_driver.engine.run.reconcile import reconcile
+from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.context import WriteContext
-from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import preflight
+from k8s_cr_driver.writes.context import WriteContext
 from tests.fake_api import FakeApi
 from tests.instance import Instance, config_map, obj
 

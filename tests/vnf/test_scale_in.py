@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import Conflict, Forbidden, Superseded
+from k8s_cr_driver.journal import fence
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership import fence
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import scale_in

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.reconcile import Prune
+from k8s_cr_driver.engine.run.operation import Operation
+from k8s_cr_driver.engine.run.reconcile import Prune
 from k8s_cr_driver.errors import ApiError, ConnectionFailed, DriverError, Refused
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import CRD, Object
-from k8s_cr_driver.ownership.labels import KEEP
+from k8s_cr_driver.objects.marks import KEEP
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import session as module
 from k8s_cr_driver.vnf.additional_params import Options

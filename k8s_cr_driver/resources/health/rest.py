@@ -22,7 +22,7 @@ _BY_USERS = word_set("manual ondemand")
 _ATTACHED_TO = word_set("nodeID nodeId nodeName node attachedTo attachTo instanceID instanceId serverID serverId")
 _OFF = word_set("disabled paused suspended off false")
 _OURS = "k8s-cr-driver-"
-"""With which the names of our field managers begin, see `ownership.labels.manager`."""
+"""With which the names of our field managers begin, see `objects.marks.manager`."""
 _ATOMIC = ""
 """In place of a field: all of them."""
 _LONGEST = max(map(len, AT_REST))

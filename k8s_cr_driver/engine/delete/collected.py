@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Which objects of a run are left to the garbage collector, because their owner is deleted, too.
+
+The collector keeps an object while any owner stays, controlling or not (`attemptToDeleteItem`: "solid" references).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from k8s_cr_driver import logs
+from k8s_cr_driver.engine.run.nodes import ToDelete
+from k8s_cr_driver.objects.fields import uid_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of
+
+LOG = logs.logger(__name__)
+
+
+def owner_uids(live: Object) -> list[str]:
+    return [str(reference.get("uid")) for reference in live["metadata"].get("ownerReferences") or []]
+
+
+def owner_names(live: Object) -> str:
+    """For a message."""
+    return ", ".join(f"{one.get('kind')} {one.get('name')}" for one in live["metadata"].get("ownerReferences") or [])
+
+
+class Garbage:
+    """`nodes`: what the run `operation` has yet to delete; `deletes`: whether it deletes an object, or only releases it."""
+
+    def __init__(self, operation: str, nodes: Mapping[ObjectKey, ToDelete], deletes: Callable[[Object], bool]) -> None:
+        self._operation, self._nodes, self._deletes = operation, nodes, deletes
+        self._by_uid: dict[str, ToDelete] = {}
+        self._owned: dict[str, dict[ObjectKey, ToDelete]] = {}
+        self._all_needs: dict[ObjectKey, set[ObjectKey]] = {}
+
+    def note(self, node: ToDelete) -> None:
+        """Its live object may be an owner, or have owners."""
+        self._by_uid[uid_of(node.live)] = node
+        for uid in owner_uids(node.live) if node.live else ():
+            self._owned.setdefault(uid, {})[node.key] = node
+
+    def owned_by(self, uid: str) -> list[ToDelete]:
+        """The objects that the run has yet to delete and that have that owner."""
+        owned = self._owned.get(uid, {}).values()
+        return [node for node in owned if self._nodes.get(node.key) is node and node.live and uid in owner_uids(node.live)]
+
+    def find(self, uid: str) -> ToDelete | None:
+        """The object of that uid, if the run has yet to delete it."""
+        node = self._by_uid.get(uid)
+        is_current = node is not None and uid_of(node.live) == uid and self._nodes.get(node.key) is node
+        return node if is_current else None
+
+    def collects(self, node: ToDelete, live: Object) -> bool:
+        """Whether the controlling owner is deleted too, so that garbage collection deletes it, and does not wait for it."""
+        uid, others = controller_of(live), owner_uids(live)
+        if not uid or not self._goes_first(uid, node):
+            return False
+        if all(self._goes_first(other, node) for other in others):
+            return True
+        LOG.info("%s: %s has another owner that may stay: garbage collection would keep it", self._operation, node.key)
+        return False
+
+    def _goes_first(self, uid: str, node: ToDelete) -> bool:
+        """Whether an owner is deleted by this run, and does not wait until `node` no longer exists."""
+        owner = self.find(uid)
+        if owner is None or owner.live is None or owner.key.namespace not in ("", node.key.namespace):
+            return False  # the collector looks for it in the namespace of the dependent
+        return self._deletes(owner.live) and node.key not in self._needs_of(owner)
+
+    def _needs_of(self, node: ToDelete) -> set[ObjectKey]:
+        """All objects that must be deleted before this one, transitively; some may have been deleted since then."""
+        if node.key not in self._all_needs:
+            self._all_needs[node.key] = self._find_needs(node)
+        return self._all_needs[node.key]
+
+    def _find_needs(self, node: ToDelete) -> set[ObjectKey]:
+        found: set[ObjectKey] = set()
+        new = set(node.needs)
+        while new:
+            found |= new
+            new = {need for key in new if key in self._nodes for need in self._nodes[key].needs} - found
+        return found

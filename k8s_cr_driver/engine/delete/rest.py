@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The rest: the objects of the instance that the set does not contain. Has them deleted, and what is written meanwhile.
+
+Objects that stay are released from owners that are deleted.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Collection, Sequence
+
+from k8s_cr_driver.engine.apply.applier import Applier
+from k8s_cr_driver.engine.delete.pruner import Pruner
+from k8s_cr_driver.engine.delete.to_delete import Members, by_key
+from k8s_cr_driver.engine.report.not_ready import NotReady
+from k8s_cr_driver.engine.run.attempts import Attempts
+from k8s_cr_driver.engine.run.loop import Run
+from k8s_cr_driver.engine.run.nodes import Phase
+from k8s_cr_driver.engine.watch.informers import Informers
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.fields import uid_of
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, kind_of
+from k8s_cr_driver.objects.marks import SHARED, is_kept
+from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.writes.delete import announce
+from k8s_cr_driver.writes.guests import Guests
+from k8s_cr_driver.writes.orphans import OwnedOrphans, oldest_owner, release_orphans
+from k8s_cr_driver.writes.owners import Owners, Takers, by_uid, release_from_owners
+
+
+class Rest:
+    """
+    The last phase of a run that prunes. `nodes`: the objects that still exist, of those that it has `found`.
+
+    `timeout`: the error at the deadline, after so many seconds of the run.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        applier: Applier,
+        informers: Informers,
+        timeout: Callable[[float], NotReady],
+        *,
+        grace_period: int | None,
+    ) -> None:
+        self._operation, self._loop, self._context = run.operation, run.loop, run.context
+        self._applier, self._informers, self._timeout = applier, informers, timeout
+        self._attempts = Attempts(run, timeout)
+        self._members = Members(run, applier, informers, self._attempts, timeout)
+        self._pruner = Pruner(run, grace_period, self._is_used, informers)
+        self.nodes, self.found = self._pruner.nodes, self._pruner.found
+        self._is_pruning = False
+
+    def observe(self, key: ObjectKey, live: Object | None) -> None:
+        """A watch reports an object that is not desired, perhaps one that is kept, or that others have deleted."""
+        if self._is_pruning:
+            self._pruner.observe(key, live if live is not None and self._members.must_go(key, live) else None)
+
+    def holds_up(self) -> bool:
+        """Whether each object of the set that is not ready is applied, and waits for objects of the rest, not ready either."""
+        unready = [node for key in self._applier.unready if not (node := self._applier.nodes[key]).obj.is_optional()]
+        if not all(node.obj.sums_up and node.phase is Phase.SENT for node in unready):
+            return False
+        others = [live for live in self._members.listed().values() if not resource_for(live).health(live).settled]
+        return bool(others) and all(node.live and node.obj.is_held_up_by(node.live, others) for node in unready)
+
+    def delete(self) -> None:
+        """Deletes the rest and waits until it no longer exists, and the set ready; then reduces or deletes the inventory."""
+        members = self._members.find()
+        self._prune(members)
+        if not self._applier.nodes:
+            self._delete_late_orphans(members)
+        self._delete_late_writes(members)
+        self._loop.catch_up(self._is_pruned, self._timeout)  # others may have deleted a desired object meanwhile
+        self._informers.stop()
+        self._operation.persist(self._shrink if self._applier.nodes else self._context.inventory.delete)
+
+    def _prune(self, members: list[Object]) -> None:
+        deletes, keys, orphans = self._pruner.deletes, by_key(members).keys(), OwnedOrphans(self._context)
+        members = [live for live in members if not deletes(live) or self._is_released(live, keys, orphans)]
+        deleted, desired = list(filter(deletes, members)), self._applier.live()
+        earlier = self._members.released
+        takers = self._release_from_owners(deleted, [*desired, *earlier, *self._shared(members)], members)
+        if self._context.delete_guests:
+            guests = Guests(self._context, leaving=() if self._applier.nodes else members)
+            shared = [live for _, live in self._shared(members)]
+            with self._attempts.abandonable("objects of others"):
+                self._attempts.request(lambda: announce(shared, self._context.instance, guests))
+        self._is_pruning = True
+        self._pruner.start(
+            members,
+            takers,
+            desired=[live for _, live in desired],
+            released=[key_of(live) for _, live in earlier],
+            with_orphans=not self._applier.nodes,
+        )
+        self._loop.run(self._is_pruned, self._timeout)
+
+    def _release_from_owners(
+        self, deleted: list[Object], staying: Sequence[tuple[Resource, Object]], members: Sequence[Object]
+    ) -> dict[str, Takers]:
+        """
+        Removes references to what is deleted from what stays. Once: the garbage collector has what an operator owns since.
+
+        Returns the owners that go, also of the kept ones of `members`, which are released at their turn.
+        """
+        kept = list(itertools.filterfalse(self._pruner.deletes, members))
+        owners = Owners(self._context.client, by_uid(deleted), by_uid([*kept, *(live for _, live in self._applier.live())]))
+        takers: dict[str, Takers] = {}
+        for one in staying:
+            with self._attempts.abandonable(f"the owners of {key_of(one[1])}"):
+                takers |= self._attempts.request(functools.partial(release_from_owners, self._context, owners, [one]))
+        for live in kept:
+            with self._attempts.abandonable(f"the owners of {key_of(live)}"):
+                takers |= self._attempts.request(functools.partial(owners.going, live))
+        return takers
+
+    def _shared(self, members: list[Object]) -> list[tuple[Resource, Object]]:
+        """Namespaces and CRDs: an owner of one would take along what it holds, also objects that stay, or that are not ours."""
+        shared = [(self._context.resources.find(kind_of(live)), live) for live in members if kind_of(live) in SHARED]
+        return [(resource, live) for resource, live in shared if resource is not None and self._pruner.deletes(live)]
+
+    def _is_released(self, live: Object, members: Collection[ObjectKey], orphans: OwnedOrphans) -> bool:
+        """Releases what the object leaves. With `abandon` the object stays if that fails: its claims would go with it."""
+        with self._attempts.abandonable(f"{key_of(live)}, and what it leaves,"):
+            self._attempts.request(lambda: release_orphans(self._context, live, members, orphans))
+            return True
+        self._members.leave(live)
+        return False
+
+    def _delete_late_orphans(self, members: list[Object]) -> None:
+        """A controller may create orphans until its object is deleted: claims of a StatefulSet, one for each of its pods."""
+        while late := self._members.late_orphans([self._pruner.last.get(uid_of(live), live) for live in members]):
+            self._informers.open(self._context.inventory.content.kinds)
+            for live in late:
+                self._informers.report(live)
+            self._loop.run(self._is_pruned, self._timeout)
+
+    def _delete_late_writes(self, members: list[Object]) -> None:
+        """
+        Waits until no write of a superseded run can take effect, lists again, and deletes what it wrote meanwhile.
+
+        Others may have created a member again, too, of which the watch has reported no more than the deletion.
+        """
+        fence = self._context.inventory.fence
+        if fence.has_former:
+            self._loop.let_pass(fence.former_expires_in(), self._timeout)
+        is_listed = not (fence.has_former or self._misses(members))
+        while not is_listed or self._pruner.others_delete:
+            is_listed, self._pruner.others_delete = True, False
+            with self._attempts.abandonable("objects that others have created again"):
+                for live in self._attempts.request(self._informers.list_again):
+                    self._informers.report(live)
+            self._loop.run(self._is_pruned, self._timeout)
+
+    def _misses(self, members: list[Object]) -> bool:
+        """Whether an object that the inventory or Tacker's record names was not there when the deletions began."""
+        inventory = self._context.inventory
+        recorded = (inventory.content.members or frozenset()) | (inventory.remembered.members or frozenset())
+        return bool(recorded - self._applier.nodes.keys() - by_key(members).keys())
+
+    def _is_pruned(self) -> bool:
+        """A desired object may go with what is pruned, such as its owner: it must be ready again."""
+        return not self._pruner.nodes and self._informers.all_listed() and not self._applier.awaits
+
+    def _shrink(self) -> None:
+        applier, inventory = self._applier, self._context.inventory
+        inventory.note_beginning(oldest_owner(self._context, (live for _, live in applier.live())))
+        with self._context.lock:  # ends of objects may be on their way into the inventory
+            inventory.finish(kinds=applier.kinds, namespaces=applier.namespaces, members=frozenset(applier.nodes))
+
+    def _is_used(self, live: Object) -> bool:
+        """
+        Whether a Namespace or CRD holds desired objects, or with `abandon` may hold kept ones of a kind that is not listed.
+
+        Without it all kinds were listed; one whose CRD others delete now is not for a moment, until that is confirmed.
+        """
+        is_unknown = self._operation.abandon
+        is_used = self._applier.uses(live) or self._holds_labelled(live)
+        return is_used or (is_unknown and (self._members.has_left(live) or self._may_hold_unlisted(live)))
+
+    def _holds_labelled(self, live: Object) -> bool:
+        """Whether a Namespace holds an object to be kept with the instance's label, though no inventory names it any more."""
+        is_namespace, name = kind_of(live) == NAMESPACE, key_of(live).name
+        return is_namespace and any(key.namespace == name and is_kept(one) for key, one in self._informers.everything())
+
+    def _may_hold_unlisted(self, live: Object) -> bool:
+        key, unlisted = key_of(live), self._informers.unlisted_kinds()
+        if key.group_kind == CRD:
+            return defined_by(live) in unlisted
+        places = self._context.inventory.content.places
+        return key.group_kind == NAMESPACE and any(key.name in places(kind) for kind in unlisted)

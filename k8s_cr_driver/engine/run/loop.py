@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The event loop of a run: one thread owns the run's state.
+
+Watches, workers and timers post actions; the loop executes them one after another. So the rest of the engine needs no
+locks. Workers send the requests, at most THREADS at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import heapq
+import itertools
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from k8s_cr_driver.engine.report.not_ready import NotReady
+from k8s_cr_driver.engine.run.operation import Operation
+from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.kube import threads
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.discovery import Resources
+from k8s_cr_driver.writes.context import WriteContext
+
+Action = Callable[[], None]
+Result = TypeVar("Result")
+
+THREADS = 8
+
+WAKE_UP = 1.0
+"""Seconds between two looks at the operation's stop event."""
+
+
+FINISH_LIMIT = 120.0
+"""Seconds for which the end of a run waits for its workers. A request has at most 60, and a job a few of them."""
+
+
+class Loop:
+    """Runs actions until a condition holds, the deadline has passed, or an error ends the run."""
+
+    def __init__(self, operation: Operation) -> None:
+        self._operation, self._began = operation, time.monotonic()
+        self._inbox: queue.SimpleQueue[Action] = queue.SimpleQueue()
+        self._timers: list[tuple[float, int, Action]] = []
+        self._count = itertools.count()
+        self._workers = Workers(THREADS)
+        self._sending = 0
+        self.refusals: list[DriverError] = []
+
+    def post(self, action: Action) -> None:
+        """Queues `action`; callable from any thread."""
+        self._inbox.put(action)
+
+    def after(self, seconds: float, action: Action) -> None:
+        """Runs `action` after so many seconds; callable from the loop's thread only."""
+        heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._count), action))
+
+    def send(
+        self,
+        request: Callable[[], Result],
+        then: Callable[[Result], None],
+        failed: Callable[[DriverError], None],
+    ) -> None:
+        """Runs `request` on a worker, then `then` or `failed` on the loop; an exception that is no DriverError ends the run."""
+
+        def job() -> None:
+            try:
+                response = request()
+            except DriverError as error:
+                self.post(functools.partial(self._sent, functools.partial(failed, error)))
+            except Exception as error:  # a bug must end the run, else it hangs until the deadline
+                self.post(functools.partial(self._sent, functools.partial(_throw, error)))
+            else:
+                self.post(functools.partial(self._sent, functools.partial(then, response)))
+
+        self._sending += 1
+        self._workers.submit(job)
+
+    def refuse(self, error: DriverError) -> None:
+        """Ends the run with `error` once the requests in flight have ended, at the deadline in any case.
+
+        Requests that have not begun are dropped.
+        """
+        self.refusals.append(error)
+        self._sending -= self._workers.drop()
+
+    def run(self, done: Callable[[], bool], timeout: Callable[[float], NotReady]) -> None:
+        """Runs actions until `done`; `timeout(seconds of the run)` returns the error to raise when the deadline passes."""
+        while self.refusals or not done():
+            if self.refusals and not (self._sending and self._operation.remaining()):
+                raise self.refusals[0]
+            self.check(timeout)
+            self._step()
+
+    def check(self, timeout: Callable[[float], NotReady]) -> None:
+        """Raises Stopped, or the `timeout`, if the run may not go on."""
+        self._operation.check_stopped()
+        if self._operation.remaining() == 0:
+            raise timeout(time.monotonic() - self._began)
+
+    def let_pass(self, seconds: float, timeout: Callable[[float], NotReady]) -> None:
+        """Runs actions for so many seconds, and lets the deadline pass so much later."""
+        self._operation.extend(seconds)
+        passed: list[bool] = []
+        self.after(seconds, lambda: passed.append(True))
+        self.run(lambda: bool(passed), timeout)
+
+    def catch_up(self, done: Callable[[], bool], timeout: Callable[[float], NotReady]) -> None:
+        """Runs the actions that are queued by now, as during a request of the loop's own thread, and then until `done`."""
+        caught_up: list[bool] = []
+        self.post(lambda: caught_up.append(True))
+        self.run(lambda: bool(caught_up) and done(), timeout)
+
+    def finish(self) -> bool:
+        """Waits FINISH_LIMIT seconds at most for the requests in flight; False if some are not known to have ended then."""
+        return self._workers.finish(FINISH_LIMIT)
+
+    def _step(self) -> None:
+        """Runs one action: `done` is checked after each."""
+        if self._timers and self._timers[0][0] <= time.monotonic():
+            heapq.heappop(self._timers)[2]()
+            return
+        wait = min(WAKE_UP, self._operation.remaining())
+        if self._timers:
+            wait = min(wait, max(0.0, self._timers[0][0] - time.monotonic()))
+        try:
+            action = self._inbox.get(timeout=wait)
+        except queue.Empty:
+            return
+        action()
+
+    def _sent(self, action: Action) -> None:
+        self._sending -= 1
+        action()
+
+
+def _throw(error: Exception) -> None:
+    raise error
+
+
+class Workers:
+    """A pool of at most `size` threads. A job posts its own outcome and raises nothing."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+
+    def submit(self, job: Callable[[], None]) -> None:
+        if len(self._threads) < self._size:
+            self._threads.append(threads.start(self._run, "k8s-cr worker"))
+        self._jobs.put(job)
+
+    def drop(self) -> int:
+        """Removes the jobs that have not begun; returns their number."""
+        dropped = 0
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._jobs.get_nowait()
+                dropped += 1
+        return dropped
+
+    def finish(self, seconds: float) -> bool:
+        """Waits for the jobs that have begun, and removes the others; False if some have not ended after so many seconds."""
+        self.drop()
+        for _ in self._threads:
+            self._jobs.put(None)
+        until = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the engine: its operation, the loop that owns its state, and the context of its writes."""
+
+    operation: Operation
+    loop: Loop
+    context: WriteContext
+
+    @property
+    def client(self) -> Client:
+        return self.context.client
+
+    @property
+    def resources(self) -> Resources:
+        return self.context.client.resources

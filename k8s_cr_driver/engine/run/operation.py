@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+One LCM operation as the engine sees it: its instance, its deadline, its stop event, its progress callback.
+
+It is the first argument of everything that may wait, so that no wait outlives the deadline.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from k8s_cr_driver.engine.report.not_ready import Report
+from k8s_cr_driver.engine.run import timing
+from k8s_cr_driver.engine.run.timing import Timing
+from k8s_cr_driver.engine.watch.watch_limit import WATCH_LIMITS, WatchLimits
+from k8s_cr_driver.errors import DriverError, Stopped, Superseded, passes
+from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.kube.connection import Traffic
+from k8s_cr_driver.objects.keys import ObjectKey
+
+Result = TypeVar("Result")
+
+Progress = Callable[[ObjectKey, str, str], None]
+"""Called with (object, state, message) on every change of state, from the thread that called `reconcile`."""
+
+
+def _ignore(key: ObjectKey, state: str, message: str) -> None:
+    del key, state, message
+
+
+def _always() -> bool:
+    return True
+
+
+SHARE = 0.25
+"""Of the time that is left, see `Operation.share`."""
+
+
+@dataclass
+class Operation:
+    """
+    `deadline` is a time of time.monotonic(); `stop` ends the run within a second. With `abandon` the caller completes the
+    operation whatever is left at the deadline: an object or kind that cannot be listed or deleted then does not keep
+    others from being deleted.
+    """
+
+    id: str
+    instance: str
+    deadline: float
+    stop: threading.Event = field(default_factory=lambda: threading.Event())  # `threading` may be patched
+    progress: Progress = _ignore
+    abandon: bool = False
+    traffic: Traffic = field(default_factory=Traffic)
+    is_current: Callable[[], bool] = _always
+    """Whether nobody has retried or rolled back the operation since this worker began; asked before
+    and after the claim, and before what is written without one."""
+    watches: WatchLimits = WATCH_LIMITS
+    no_activity: float | None = None
+    """Seconds without any movement after which a run ends, see `activity`; None: it lasts until the deadline."""
+    timing: Timing = field(default_factory=lambda: timing.TIMING)
+    left: list[Report] = field(default_factory=list)
+    """The optional objects that were not ready at the end of its last run, worst first."""
+
+    @classmethod
+    def lasting(
+        cls,
+        seconds: float,
+        *,
+        id: str,
+        instance: str,
+        progress: Progress = _ignore,
+        abandon: bool = False,
+        traffic: Traffic | None = None,
+        is_current: Callable[[], bool] = _always,
+        watches: WatchLimits = WATCH_LIMITS,
+        no_activity: float | None = None,
+    ) -> Operation:
+        return cls(
+            id,
+            instance,
+            time.monotonic() + seconds,
+            progress=progress,
+            abandon=abandon,
+            traffic=traffic or Traffic(),
+            is_current=is_current,
+            watches=watches,
+            no_activity=no_activity,
+        )
+
+    def persist(self, request: Callable[[], Result], patience: float = math.inf) -> Result:
+        """Repeats a request while its error is transient, for at most `patience` seconds and until the deadline."""
+        until = min(self.deadline, time.monotonic() + patience)
+        for failures in itertools.count(1):
+            try:
+                return request()
+            except DriverError as error:
+                wait = backoff.delay(failures, error)
+                if not passes(error) or time.monotonic() + wait >= until or self.stop.wait(wait):
+                    raise
+        raise AssertionError("an endless loop has ended")
+
+    def check_current(self) -> None:
+        """Superseded if others have retried the operation, or rolled it back, since this worker began."""
+        if not self.is_current():
+            raise Superseded(f"{self.id} was retried or rolled back before this worker had claimed the instance.")
+
+    def check_stopped(self) -> None:
+        """Stopped if somebody has stopped it."""
+        if self.stop.is_set():
+            raise Stopped("The operation was stopped; retry it or roll it back.")
+
+    def remaining(self) -> float:
+        """Seconds until the deadline, never negative."""
+        return max(0.0, self.deadline - time.monotonic())
+
+    def extend(self, seconds: float) -> None:
+        """Lets the deadline pass so much later: for a wait that no cluster and no user has caused."""
+        self.deadline += seconds
+
+    def share(self, longest: float) -> float:
+        """So many seconds, or a part of the time that is left, if that is shorter: what follows needs some, too."""
+        return min(longest, SHARE * self.remaining())

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The engine's entry point: reconciles a cluster with a set of objects.
+
+The inventory is widened before the first write, and a kind is watched before the first write of it. Each object is one
+server-side apply, sent when its dependencies are ready, and is assessed on every event. Objects of the instance that the
+set does not contain are pruned when the set is ready. Every LCM verb computes a set and calls this one function.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+
+from k8s_cr_driver import logs
+from k8s_cr_driver.engine.apply.applier import Applier
+from k8s_cr_driver.engine.apply.asks import Asks
+from k8s_cr_driver.engine.delete.pruner import DENIED_GRACE
+from k8s_cr_driver.engine.delete.replacer import NO_REPLACEMENT, Replacement, Replacer
+from k8s_cr_driver.engine.delete.rest import Rest
+from k8s_cr_driver.engine.report import permissions, webhooks
+from k8s_cr_driver.engine.report.activity import Activity
+from k8s_cr_driver.engine.report.progress_log import Timeouts
+from k8s_cr_driver.engine.run.loop import Loop, Run
+from k8s_cr_driver.engine.run.operation import Operation
+from k8s_cr_driver.engine.watch.api_services import await_kinds
+from k8s_cr_driver.engine.watch.informers import Informers
+from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, Superseded
+from k8s_cr_driver.journal.fence import WRITE_WITHIN
+from k8s_cr_driver.journal.inventory import Inventory
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, split
+from k8s_cr_driver.redaction import redact
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.writes.context import WriteContext
+
+LOG = logs.logger(__name__)
+
+
+@dataclass(frozen=True)
+class Prune:
+    """How a run deletes the objects of the instance that the set does not contain."""
+
+    grace_period: int | None = None
+    """Grace period in seconds for the Pods that it deletes, None for their own."""
+    delete_guests: bool = False
+    """Delete Namespaces and CRDs also if they hold objects of others."""
+
+
+def reconcile(
+    operation: Operation,
+    context: WriteContext,
+    desired: Sequence[CustomResource],
+    *,
+    prune: Prune | None,
+    replacement: Replacement = NO_REPLACEMENT,
+    asks: bool = False,
+    last: Collection[ObjectKey] = (),
+) -> dict[ObjectKey, Object]:
+    """
+    Applies `desired` and waits until it is ready; with `prune` deletes the instance's other objects. Returns live objects.
+
+    The objects of `replacement` are deleted first and created again by their controllers. With `asks` all that differs is a
+    dry run before the first write. The objects of `last` wait until all others are ready. Errors: Refused (and subclasses)
+    if the cluster rejects an object; NotReady at the deadline; Superseded when another worker took over;
+    ConnectionFailed; Stopped. A later run finds whatever was written by then through the inventory.
+    """
+    if prune and prune.delete_guests:
+        context = replace(context, delete_guests=True)
+    context.inventory.check_not_in_set([obj.key for obj in desired])
+    kinds = [(obj.key.group_kind, split(obj.manifest["apiVersion"])[1]) for obj in desired]
+    await_kinds(operation, context.client, kinds)
+    run = Run(operation, Loop(operation), context)
+    with _Reconciliation(run, desired, prune, replacement, asks=asks, last=last) as reconciliation:
+        return reconciliation.run()
+
+
+def release(operation: Operation, inventory: Inventory) -> None:
+    """No write of this operation is in flight any more; a token that stays only makes the next one wait."""
+    try:
+        inventory.release()
+    except DriverError as error:
+        LOG.info("%s: the inventory's token was not released: %s", operation.id, redact(str(error)))
+
+
+class _Reconciliation:
+    """One call of `reconcile`."""
+
+    def __init__(
+        self,
+        run: Run,
+        desired: Sequence[CustomResource],
+        prune: Prune | None,
+        replacement: Replacement,
+        *,
+        asks: bool,
+        last: Collection[ObjectKey],
+    ) -> None:
+        self._run, self._asks, self._replacement, self._freed_at = run, asks, replacement, -math.inf
+        self._operation, self._loop, self._context, self._prune = run.operation, run.loop, run.context, prune
+        self._resources = run.resources
+        self._applier = Applier(run, desired, lambda headline: self._timeouts.timeout(headline), last)
+        self._informers = Informers(run, self._on_change, self._applier.kind_listed)
+        self._replacer = Replacer(run, self._informers, replacement)
+        self._rest = Rest(
+            run,
+            self._applier,
+            self._informers,
+            lambda seconds: self._timeouts.not_pruned(seconds),
+            grace_period=prune.grace_period if prune else None,
+        )
+        self._timeouts = Timeouts(run, self._applier, self._informers, self._replacer, self._rest)
+        self._activity = Activity(run, self._applier.nodes, self._timeouts)
+
+    def __enter__(self) -> _Reconciliation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._informers.stop()
+        if self._loop.finish():
+            release(self._operation, self._context.inventory)
+        else:
+            LOG.warning(
+                "%s: a request has not ended, so the next operation waits until it can no longer write", self._operation.id
+            )
+
+    def run(self) -> dict[ObjectKey, Object]:
+        if not self._take_over():
+            return {}
+        applier, replacer, timeouts = self._applier, self._replacer, self._timeouts
+        self._activity.start()
+        replacer.start()
+        self._loop.run(lambda: not replacer.nodes, timeouts.not_deleted)
+        applier.start(self._informers, replacer.rerun, held=self._asks)
+        had = self._context.inventory.content.kinds if self._prune else frozenset[GroupKind]()
+        self._informers.open(kind for kind in applier.kinds | had if self._is_served(kind))
+        if self._asks:
+            self._ask()
+        self._loop.run(self._is_ready, timeouts.not_ready)
+        replacer.check()
+        self._loop.run(lambda: replacer.is_whole and self._is_ready(), timeouts.not_replaced)
+        if self._prune:
+            self._rest.delete()
+        timeouts.warn_of_optional()
+        return {key: node.live for key, node in applier.nodes.items() if node.live is not None}
+
+    def _ask(self) -> None:
+        """Before the first write."""
+        asks = Asks(self._run, self._applier, self._informers)
+        self._loop.run(asks.is_listed, self._timeouts.not_ready)
+        asks.start()
+        self._loop.run(asks.is_answered, self._timeouts.not_ready)
+        self._applier.write()
+
+    def _is_ready(self) -> bool:
+        """Ready, or as ready as the set can be before the rest is deleted, which waits until it is ready then."""
+        return not self._applier.awaits or (self._prune is not None and self._rest.holds_up())
+
+    def _take_over(self) -> bool:
+        """Makes this run the only one that writes; False if the instance has nothing and shall have nothing."""
+        may_read = self._operation.persist(self._check_permissions)
+        try:
+            is_claimed = self._operation.persist(lambda: self._claim(unread=may_read))
+        except ApiError as error:
+            if why := webhooks.remedy(self._context.client, str(error)):
+                raise Refused(f"{error}. {why}.") from None
+            raise
+        if not is_claimed:
+            return False
+        self._check_current()
+        self._loop.after(WRITE_WITHIN, self._informers.fence)  # until then no write would ask either
+        self._timeouts.start_log()
+        fence = self._context.inventory.fence
+        if fence.has_former:
+            self._loop.let_pass(fence.former_stops_in(), self._timeouts.not_ready)
+        return True
+
+    def _check_permissions(self) -> bool:
+        objects = [(key, node.resource) for key, node in self._applier.nodes.items()]
+        return permissions.check(self._context.connection, objects, self._context.inventory.resource)
+
+    def _claim(self, *, unread: bool) -> bool:
+        self._operation.check_current()
+        applier, inventory = self._applier, self._context.inventory
+        try:
+            return inventory.claim(
+                self._operation.id,
+                applier.kinds,
+                applier.namespaces,
+                create=bool(applier.nodes),
+                members=applier.nodes,
+                unread=unread,
+            )
+        except DriverError as error:
+            self._mind_refusal(error)
+            raise
+
+    def _mind_refusal(self, error: DriverError) -> None:
+        """
+        Deletes the webhooks and policies of the instance that go, if they may have refused the claim.
+
+        Contended if they have denied it, as API servers notice the deletion a little later.
+        """
+        is_denied = webhooks.is_denied(error)
+        if not (is_denied or webhooks.is_unanswered(error)):
+            return
+        self._operation.check_current()
+        deletes_all = self._prune is not None and not self._applier.nodes
+        first = webhooks.first_to_go(self._context, ()) if deletes_all else self._replacement
+        if webhooks.delete_first(self._context, first):
+            self._freed_at = time.monotonic()
+        if is_denied and time.monotonic() - self._freed_at < DENIED_GRACE:
+            raise Contended(str(error)) from None
+
+    def _check_current(self) -> None:
+        """A rollback that has begun meanwhile may have found no inventory, so no token could stop this run."""
+        try:
+            self._operation.check_current()
+        except Superseded:
+            if self._context.inventory.is_new:
+                self._operation.persist(self._context.inventory.delete)
+            raise
+
+    def _is_served(self, kind: GroupKind) -> bool:
+        """False for a kind whose CRD is in this set and not established yet."""
+        return kind not in self._applier.brought or self._resources.is_served(kind)
+
+    def _on_change(self, key: ObjectKey, live: Object | None) -> None:
+        self._activity.observe(key, live)
+        node = self._applier.nodes.get(key)
+        if node is not None:
+            self._applier.observe(node, live)
+        else:
+            self._rest.observe(key, live)

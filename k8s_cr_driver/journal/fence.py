@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The fence of a run: Tacker may start a second worker on an instance while the first still runs, and the first must stop.
+
+Each run writes a token of its own into the inventory. A run whose token was replaced writes nothing more; one that has replaced
+another's knows until when writes of that may still take effect.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import uuid
+from collections.abc import Callable
+
+from k8s_cr_driver.errors import Superseded
+from k8s_cr_driver.journal import process
+from k8s_cr_driver.journal.entries import InventoryContent
+from k8s_cr_driver.kube.connection import WRITE_CONNECT_TIMEOUT, WRITE_TIMEOUT
+from k8s_cr_driver.objects.keys import ObjectKey
+
+WRITE_WITHIN = DELETE_WITHIN = 1.0
+"""Seconds for which a confirmed token is trusted before it is read again: at a write, and at a delete."""
+TRAVEL = 1.0
+"""Seconds for the way of a write that no webhook holds, and for etcd."""
+IN_FLIGHT = WRITE_CONNECT_TIMEOUT + WRITE_TIMEOUT + TRAVEL
+"""Seconds after the token was trusted for a write until which that may take effect."""
+
+
+class Fence:
+    """The token of one run. A run that has claimed nothing, such as a dry run, has nothing to confirm."""
+
+    def __init__(self, instance: str, inventory: ObjectKey, read: Callable[[], InventoryContent | None]) -> None:
+        self.token = uuid.uuid4().hex
+        self._has_former = False
+        self._instance, self._inventory, self._read = instance, inventory, read
+        self._is_claimed = False
+        self._stops_at = 0.0
+        self._lost_former: str | None = ""
+        self._lost_at = math.inf
+        self._lock = threading.Lock()
+        self._confirmed_at = 0.0
+
+    @property
+    def has_former(self) -> bool:
+        """Whether another run held the instance when this one claimed it, and may not have noticed yet."""
+        return self._has_former
+
+    def replaces(self, found: InventoryContent | None, *, was_lost: bool) -> None:
+        """
+        Notes whose token the claim is about to replace. Superseded if others have claimed since a lost claim.
+
+        `was_lost`: the instance had an inventory, so that a run may have had its token in it. A run that reconciles several
+        times claims each time; Superseded if others have claimed in between.
+        """
+        if self._is_claimed:
+            self.check(found)
+        self._check_lost(found)
+        is_others = found is not None and found.token not in ("", self.token) and not found.released
+        self._has_former |= was_lost or bool(is_others and found and not process.has_ended(found.worker))
+
+    @property
+    def worker(self) -> str:
+        """
+        Which process the run is of, for the next one; see `process.this`.
+
+        "" if the end of this process does not say that nobody writes: a run before this one may.
+        """
+        return "" if self._has_former else process.this()
+
+    def claimed(self) -> None:
+        """The token is in the inventory: from now on every other run finds it."""
+        self._is_claimed = True
+        self._stops_at = time.monotonic() + WRITE_WITHIN + TRAVEL
+
+    def lost_claim(self, former: str | None, asked_at: float) -> None:
+        """
+        The claim that was to replace this token, sent at that time, got no response: it may have succeeded.
+
+        None: it could only create an inventory, and nobody had looked whether there was one.
+        """
+        self._lost_former, self._lost_at = former, asked_at
+
+    def _check_lost(self, found: InventoryContent | None) -> None:
+        """Superseded if a lost claim may have succeeded, and others have claimed or terminated the instance since.
+
+        An inventory that such a claim created is not deleted until its token has expired: a terminate waits for that.
+        """
+        since = time.monotonic() - self._lost_at
+        is_unchanged = found is not None and found.token in (self._lost_former, self.token)
+        # Whoever replaces the token of such a claim waits for its writes, and until then does not name its own process
+        was_there = self._lost_former is None and found is not None and bool(found.worker) and since < IN_FLIGHT
+        if not (is_unchanged or was_there) and since > (-1 if found else WRITE_WITHIN):
+            self.check(found)
+
+    def former_stops_in(self) -> float:
+        """Seconds until the former run no longer trusts its token, and its writes are done unless a webhook holds one."""
+        return max(0.0, self._stops_at - time.monotonic())
+
+    def former_expires_in(self) -> float:
+        """Seconds until no write of the former run can take effect any more."""
+        return max(0.0, self._stops_at - TRAVEL + IN_FLIGHT - time.monotonic())
+
+    def former_may_write(self) -> bool:
+        """Whether a write of a former run can still take effect: the next run must wait for that, too."""
+        return self._has_former and self.former_expires_in() > 0
+
+    def confirmed(self, asked_at: float) -> None:
+        """The inventory had the token when it was asked for at that time."""
+        self._confirmed_at = asked_at
+
+    def check(self, content: InventoryContent | None) -> None:
+        """Superseded unless `content`, which was just read or watched, has this run's token."""
+        if content is None:
+            raise Superseded(
+                f"{self._inventory}, the inventory of VNF instance {self._instance}, was deleted while this worker ran, so it "
+                "stopped. If nobody has terminated the instance, retry: the inventory is created again."
+            )
+        if content.token != self.token:
+            raise Superseded(
+                f"Another worker took over VNF instance {self._instance}; this one has stopped. "
+                "See the operation that is running now."
+            )
+
+    def before_write(self) -> None:
+        """Superseded if the instance is no longer this run's."""
+        self._confirm(WRITE_WITHIN)
+
+    def before_delete(self) -> None:
+        """Superseded if the instance is no longer this run's."""
+        self._confirm(DELETE_WITHIN)
+
+    def before_recreate(self) -> None:
+        """Superseded if the instance is no longer this run's as of now: what vanished may be deleted because of that."""
+        self._confirm(-1)
+
+    def _confirm(self, seconds: float) -> None:
+        """Reads the inventory if the token was not confirmed for so long: its watch may be half-open.
+
+        Watch events do not confirm it, for they may be late.
+        """
+        with self._lock:
+            asked_at = time.monotonic()
+            if self._is_claimed and asked_at - self._confirmed_at > seconds:
+                self.check(self._read())
+                self._confirmed_at = asked_at

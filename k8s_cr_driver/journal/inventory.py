@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The inventory of an instance: where its objects are.
+
+It names the kinds and namespaces in which the instance may have objects, and the objects: a superset before the writes, exact
+after a prune, deleted last. So a later run finds all objects after a crash at any point. Changes need the token of the fence.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+
+from k8s_cr_driver.errors import ApiError, InvalidPackage, NotConnected, TransportError
+from k8s_cr_driver.journal.entries import INVENTORY_LABEL, NOTHING, UID_DIGITS, InventoryContent
+from k8s_cr_driver.journal.fence import Fence
+from k8s_cr_driver.journal.store import CONFIG_MAPS, InventoryStore
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, key_of
+from k8s_cr_driver.objects.marks import is_copy, is_managed
+
+
+class Inventory:
+    """
+    The inventory of one instance on one cluster, held by one run of one operation.
+
+    `remembered`: its last content as stored in Tacker; a deleted inventory is created again from it.
+    """
+
+    def __init__(self, connection: Connection, namespace: str, instance: str, remembered: InventoryContent = NOTHING) -> None:
+        self._store = InventoryStore(connection, namespace, instance)
+        self.key, self.instance = self._store.key, instance
+        self.fence = Fence(instance, self.key, self.read)
+        self.content = InventoryContent()
+        self.remembered = remembered
+        self._last_read, self._is_first = NOTHING, True
+        self._creates = False
+        self._recreated: set[ObjectKey] = set()
+        self._brought = frozenset[ObjectKey]()
+        """Members that no run before this one had, as the inventory that it has found says."""
+        self._tried: set[ObjectKey] = set()
+        self._written: set[ObjectKey] = set()
+        self._disclaimed: set[ObjectKey] = set()
+        self._finished: dict[ObjectKey, str | None] = {}
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this run has created it."""
+        return self._creates and bool(self._store.uid)
+
+    @property
+    def resource(self) -> Resource:
+        return CONFIG_MAPS
+
+    @property
+    def selector(self) -> str:
+        return f"{INVENTORY_LABEL}={self.instance}"
+
+    @property
+    def applyset(self) -> str:
+        """The ApplySet's ID (KEP-3659): members carry it in their part-of label."""
+        return self._store.applyset
+
+    def check_not_in_set(self, keys: Iterable[ObjectKey]) -> None:
+        """InvalidPackage if the set contains the inventory's Namespace: the inventory must outlive all objects of the set."""
+        home = ObjectKey(*NAMESPACE, "", self.key.namespace)
+        if home in keys:
+            raise InvalidPackage(
+                f"{home} holds the driver's inventory ([k8s_cr] inventory_namespace), so no package may bring it. Take it "
+                "out of the package, or name another namespace there."
+            )
+
+    def read(self) -> InventoryContent | None:
+        """The stored content, or None; does not take the instance over."""
+        found, self._is_first = self._store.read(), False
+        self._last_read = found or self._last_read
+        return found
+
+    def claim(
+        self,
+        operation: str,
+        kinds: Iterable[GroupKind],
+        namespaces: Iterable[str],
+        *,
+        create: bool,
+        members: Iterable[ObjectKey] = (),
+        unread: bool = False,
+    ) -> bool:
+        """
+        Takes the instance over for this run and widens the inventory; False if there is none and `create` is not set.
+
+        Any earlier run then stops with Superseded. Contended: another worker has claimed it meanwhile. With `unread` one that
+        nobody is known to have written is not read before: a write of it that can only create says whether there is one. An
+        account that may not read it learns so by the read, before the first write.
+        """
+        is_first, self._is_first = unread and self._is_first and create and not self.remembered.kinds, False
+        found = None if is_first else self.read()
+        known = self.remembered if self.remembered.kinds else self._last_read  # it may have been deleted since it was read
+        if found is None and not create and not known.kinds:
+            return False
+        self.fence.replaces(found, was_lost=found is None and bool(known.kinds))
+        # One with our token was written by an earlier request whose response was lost
+        is_ours = found is not None and found.token == self.fence.token
+        self._creates = found is None or (self._creates and is_ours)
+        new = known._replace(members=None) if known.kinds else InventoryContent()
+        base = found or new._replace(resource_version="1")  # a resourceVersion that only a new object takes
+        brought = frozenset[ObjectKey]() if base.members is None else frozenset(members) - base.members
+        earlier = self._brought if is_ours else frozenset[ObjectKey]()  # others bring what they have claimed meanwhile
+        # If there was no inventory, earlier runs may have had one that was deleted
+        self._brought = frozenset[ObjectKey]() if self._creates else earlier | brought
+        desired = base._replace(
+            kinds=base.kinds | frozenset(kinds),
+            namespaces=base.namespaces | frozenset(namespaces),
+            token=self.fence.token,
+            operation=operation,
+            released=False,
+            worker=self.fence.worker,
+            members=None if base.members is None else base.members | brought,
+            new=base.new | brought,
+        )
+        asked_at = time.monotonic()
+        self._store.uid = found.uid if found else ""  # else the apply would create one that no longer exists by then
+        try:
+            self._write(desired)
+        except NotConnected:  # nothing was sent
+            raise
+        except TransportError:
+            self.fence.lost_claim(None if is_first else base.token, asked_at)
+            raise
+        except ApiError as error:
+            if is_first and error.status == 409:
+                return self.claim(operation, kinds, namespaces, create=create, members=members)
+            raise self._store.explained(error) from None
+        self.fence.claimed()
+        return True
+
+    def finish(self, *, kinds: frozenset[GroupKind], namespaces: frozenset[str], members: frozenset[ObjectKey]) -> None:
+        """Writes the exact content and releases the token, as `release` does."""
+        adopted = self.content.adopted & members
+        finished = frozenset(one for one in self.content.finished if one[0] in members)
+        exact = self.content._replace(kinds=kinds, namespaces=namespaces, adopted=adopted, members=members, finished=finished)
+        self._change(exact._replace(new=frozenset(), released=not self.fence.former_may_write()))
+
+    def note_beginning(self, created: str) -> None:
+        """Notes that the instance has begun at this time at the latest, if Tacker's record does not say when it has.
+
+        Not written: the record has it from `content` after the next change.
+        """
+        if not self.remembered.created:
+            self.remembered = self.remembered._replace(created=created)
+
+    def release(self) -> None:
+        """Gives the token back at the end of a run, so that the next one need not wait until it expires.
+
+        It stays while a run before this one may still write: the next one finds this token only, and waits because of it.
+        The run knows what it has written. What it brings and has never sent is no member: others may have it.
+        """
+        if self.content.token:
+            self._disclaimed |= self._brought - self._tried - self._written
+            new = self.content.new - self._written
+            self._change(self.content._replace(new=new, released=not self.fence.former_may_write()))
+
+    def _change(self, desired: InventoryContent) -> None:
+        ends = dict(self._finished)  # others may note more meanwhile
+        older = {one for one in desired.finished if one[0] not in ends}
+        finished = frozenset(older | {(key, digest) for key, digest in ends.items() if digest is not None})
+        adopted = desired.adopted - self._recreated
+        uids = frozenset(one for one in desired.adopted_uids if one[0] in adopted)
+        new, members = desired.new - self._disclaimed, desired.members
+        left = None if members is None else members - self._disclaimed
+        desired = desired._replace(adopted=adopted, adopted_uids=uids, finished=finished, new=new, members=left)
+        if desired == self.content:
+            return
+        self._until_written(lambda: self._write(desired._replace(resource_version=self.content.resource_version)))
+
+    def adopt(self, uids: Mapping[ObjectKey, str]) -> None:
+        """Records objects that exist already and are nobody's, with their uids, in one write."""
+        content = self.content
+        self._recreated -= uids.keys()
+        others = frozenset(one for one in content.adopted_uids if one[0] not in uids)
+        new = frozenset((key, uid[:UID_DIGITS]) for key, uid in uids.items())
+        self._change(content._replace(adopted=content.adopted | uids.keys(), adopted_uids=others | new))
+
+    def add_members(self, keys: Iterable[ObjectKey]) -> None:
+        """Records objects that were not part of the set, in one write."""
+        added, content = frozenset(keys), self.content
+        self._change(
+            content._replace(
+                kinds=content.kinds | {key.group_kind for key in added},
+                namespaces=content.namespaces | {key.namespace for key in added} - {""},
+                members=None if content.members is None else content.members | added,
+            )
+        )
+
+    def note_finished(self, key: ObjectKey, digest: str | None) -> None:
+        """Notes that an object has run to its end, None: it has failed. Written with the next change or `write_finished`."""
+        self._finished[key] = digest
+
+    def write_finished(self) -> None:
+        self._change(self.content)
+
+    def created(self, key: ObjectKey) -> None:
+        """Ends the adoption of an object: it was deleted, and this instance has created it again.
+
+        Written with the next change: until then the object's own annotation says so.
+        """
+        self._recreated.add(key)
+        self.wrote(key)
+
+    def withdraw(self, kinds: AbstractSet[GroupKind], namespaces: AbstractSet[str]) -> None:
+        """Removes kinds and namespaces of which the instance has no objects any more; see `others`."""
+        content = self.content
+        self._change(content._replace(kinds=content.kinds - kinds, namespaces=content.namespaces - namespaces))
+
+    def delete(self) -> None:
+        """Deletes it, if it is still this run's."""
+        try:
+            self._until_written(lambda: self._store.delete(self.content.resource_version))
+        except ApiError as error:
+            if error.status != 404:
+                raise
+        self.content = self.content._replace(released=True)
+
+    def trial(self) -> Inventory:
+        """The same for writes that store nothing: what it notes of them is forgotten."""
+        other = copy.copy(self)
+        other._recreated, other._tried, other._written, other._disclaimed = set(), set(), set(), set()
+        return other
+
+    def tried(self, key: ObjectKey) -> None:
+        """Notes that the creation of an object was sent, and that it may have succeeded."""
+        self._tried.add(key)
+
+    def wrote(self, key: ObjectKey) -> None:
+        """Notes that this run has written an object: it is one of the instance, also if others create it again."""
+        self._written.add(key)
+
+    def disclaim(self, key: ObjectKey) -> None:
+        """Notes that an object that this run brings is somebody else's. It leaves the inventory with the next change."""
+        self._disclaimed |= {key} & self.content.new
+
+    def owns(self, live: Object) -> bool:
+        """Whether an object that has the label or the field manager of the instance is one of its objects."""
+        key = key_of(live)
+        may_own = self.content.members is None if is_managed(live, self.instance) else self.remembered.is_member(key)
+        return (may_own or self.content.is_member(key)) and not self.is_foreign(live)
+
+    def is_foreign(self, live: Object) -> bool:
+        """
+        Whether others have created an object before the instance brought one of its name, though it has the instance's marks.
+
+        A backup that is restored under another name has labels and `managedFields` of a member, so these alone prove nothing.
+        """
+        key = key_of(live)
+        if key in self._written:
+            return False
+        is_unwritten = key in self._brought - self._tried
+        return is_unwritten or (key in self.content.new and is_copy(live, self.instance))
+
+    def others(self) -> list[InventoryContent | None]:
+        """Kinds and namespaces of the other instances; see `InventoryStore.others`."""
+        return self._store.others()
+
+    def _until_written(self, request: Callable[[], None]) -> None:
+        """Repeats the request once after a 409: our own earlier write may have succeeded though its response was lost."""
+        try:
+            return request()
+        except ApiError as error:
+            if error.status != 409:
+                raise
+        found = self.read()
+        self.fence.check(found)
+        self.content = self.content._replace(resource_version=found.resource_version if found else "")
+        try:
+            return request()
+        except ApiError as error:
+            raise (self._store.explained(error) if error.status == 409 else error) from None
+
+    def _write(self, desired: InventoryContent) -> None:
+        asked_at = time.monotonic()
+        written = self._store.write(desired)
+        began = min(filter(None, (self.remembered.created, written.created)), default="")
+        self.content = written._replace(created=began)
+        self.fence.confirmed(asked_at)

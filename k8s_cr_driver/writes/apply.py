@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Applies an object that exists, and that the instance may write: without force, unless the request allows it.
+
+A shared object of others only gets the label. A count that an autoscaler owns is left out. An apply names the uid, so that it
+neither creates an object that no longer exists by then, nor changes another object of its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from k8s_cr_driver import logs
+from k8s_cr_driver.errors import ApiError, Conflict, Contended, Forbidden
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.crds import served_versions, with_stored_versions
+from k8s_cr_driver.objects.derived import leaves, stale_fields
+from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.immutable import ignored_fields, staying_fields
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, annotations_of, is_of_every_namespace, key_of, kind_of, labels
+from k8s_cr_driver.objects.managed_fields import managers_of
+from k8s_cr_driver.objects.marks import KEEP, RELEASED_BY, SHARED, has_applied, is_created, is_kept, used_by, users
+from k8s_cr_driver.package.crd_changes import narrowed
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.replicas import without_replicas
+from k8s_cr_driver.writes import taken
+from k8s_cr_driver.writes.context import WriteContext, marked, with_owner_labels
+from k8s_cr_driver.writes.release import belongs_to, keep_taken, move_to_version, note_taken, own_fields, take_back
+from k8s_cr_driver.writes.replacement import may_be_replaced
+from k8s_cr_driver.writes.shared import claimed_by_others, is_co_user, join
+from k8s_cr_driver.writes.unappliable import counted, repetition
+from k8s_cr_driver.writes.unchanged import differs
+from k8s_cr_driver.writes.write_errors import (
+    MIGRATE,
+    NEVER_CHANGED,
+    NOT_RESTORED,
+    NoDryRun,
+    OtherOwners,
+    Unchangeable,
+    autoscaled,
+    conflicting,
+    deleted,
+    explained,
+    immutable,
+    is_left_by_keeper,
+    is_of_fields,
+    is_of_version,
+    not_in_version,
+)
+
+LOG = logs.logger(__name__)
+
+_MARK = f".metadata.annotations.{RELEASED_BY}"
+
+
+def apply(
+    context: WriteContext, obj: CustomResource, resource: Resource, live: Object, *, takes_back: bool = False
+) -> Object:
+    """
+    Returns the object as it is then, `live` itself if nothing was sent as it is so already.
+
+    Errors: Conflict, Immutable, Refused, Forbidden or ApiError, see `explained`; Superseded. `takes_back`: `live` has just been
+    taken back.
+    """
+    obj = _with_stored_versions(context, obj, live)
+    is_alone = belongs_to(live, context.instance)
+    is_to_be_taken = takes_back or (is_alone and not context.yields)
+    if not (is_to_be_taken or repetition(obj) or differs(context, obj, live)):
+        _note_creation(context, live)
+        return live  # a policy may deny a write that changes nothing, too
+    context.inventory.fence.before_write()
+    if repetition(obj):
+        return counted(context, obj, resource, live)  # by no apply
+    if takes_back or context.inventory.content.is_adopted(live):
+        return _applied(context, obj, resource, live, takes_back=takes_back)
+    if is_alone and not claimed_by_others(context.inventory, live):
+        context.inventory.fence.before_write()
+        live = take_back(context.client, context.instance, resource, live)
+        context.inventory.fence.before_write()
+        return _applied(context, obj, resource, live, takes_back=True)
+    if is_co_user(live, context.instance) or (is_alone and not has_applied(live, context.instance)):
+        return _join(context, obj, resource, live)
+    return _applied(context, obj, resource, live)
+
+
+def _applied(
+    context: WriteContext, obj: CustomResource, resource: Resource, live: Object, *, takes_back: bool = False
+) -> Object:
+    """`takes_back`: nothing may have changed since, as others may have begun to use it."""
+    live = _with_taken_kept(context, obj, resource, _with_derived_owned(context, obj, resource, live))
+    _note_creation(context, live)
+    if "patch" not in resource.verbs:
+        return live
+    labelled = _exactly(live, marked(context, obj, live), unchanged=takes_back)
+    _check_left_out(context, obj, live, is_adopted=context.inventory.content.is_adopted(live))
+    try:
+        applied = context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
+    except ApiError as error:
+        conflict = error
+    else:
+        if ignored := ignored_fields(applied, obj.manifest):
+            raise immutable(f"{obj.key}: the API server leaves {', '.join(ignored)} as it was", obj, live)
+        return applied
+    if context.keep_autoscaled and obj.autoscaler() and _of_count(conflict, obj):
+        return _applied(context, without_replicas(obj), resource, live, takes_back=takes_back)
+    try:
+        return _in_conflict(context, obj, resource, live, labelled.manifest, conflict, takes_back=takes_back)
+    except ApiError as error:
+        if (autoscaler := context.autoscalers.get(obj.key)) and _is_autoscaled(error, obj):
+            raise autoscaled(obj.key, error, autoscaler) from None
+        refusal = explained(error, obj, context.instance, live)
+        if isinstance(refusal, Unchangeable):
+            refusal.is_forced = (context.force or context.yields) and is_of_fields(conflict)
+        raise refusal from None
+
+
+def _note_creation(context: WriteContext, live: Object) -> None:
+    """Of an object whose creation may have had no response."""
+    if is_created(live) and not context.inventory.content.is_adopted(live):
+        context.inventory.created(key_of(live))
+
+
+def _with_stored_versions(context: WriteContext, obj: CustomResource, live: Object) -> CustomResource:
+    if not context.keeps_versions or obj.key.group_kind != CRD:
+        return obj
+    manifest, kept = with_stored_versions(obj.manifest, live)
+    if kept and not context.is_trial:
+        LOG.warning("%s keeps %s, served, as objects may be stored in it. %s", obj.key, ", ".join(kept), MIGRATE)
+    return obj.with_manifest(manifest) if kept else obj
+
+
+def _with_derived_owned(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
+    """Takes over what the API server has derived from the former manifest, so that the apply removes it."""
+    stale = list(stale_fields(live, obj.manifest))
+    owners = [set(managers_of(live, leaf)) for path in stale for leaf in leaves(field(live, *path), path)]
+    is_ours = has_applied(live, context.instance) and all(one <= {context.manager} for one in owners)
+    if all(owners) or not is_ours:
+        return live
+    if context.is_trial:
+        raise OtherOwners(f"{obj.key}: what the API server says is not known before derived fields are the instance's")
+    context.inventory.fence.before_write()
+    return _changed(context, resource, live, lambda now: own_fields(context.client, context.instance, resource, now, stale))
+
+
+def _with_taken_kept(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
+    """Hands fields that were taken from others to a keeper, if the manifest does not set them any more."""
+    dropped = [] if context.is_trial else taken.dropped(live, obj.manifest)
+    if not dropped:
+        return live
+    context.inventory.fence.before_write()
+    return _changed(
+        context, resource, live, lambda now: keep_taken(context.client, context.instance, resource, now, dropped)
+    )
+
+
+def _with_taken_noted(
+    context: WriteContext, obj: CustomResource, resource: Resource, live: Object, conflict: ApiError
+) -> Object:
+    """Notes on an object that the instance releases which fields of others it is about to take."""
+    stays = context.inventory.content.is_adopted(live) or is_of_every_namespace(obj.key)
+    if context.is_trial or not stays:
+        return live
+    try:  # one that is refused takes nothing
+        labelled = _exactly(live, obj, unchanged=False)
+        context.client.apply(resource, labelled.manifest, context.manager, force=True, dry_run=True, live=live)
+    except ApiError as error:
+        if error.status == 422:
+            raise
+    paths = [where for _, where, _ in conflict.causes]
+    context.inventory.fence.before_write()
+    return _changed(context, resource, live, lambda now: note_taken(context.client, resource, now, paths))
+
+
+def _check_left_out(context: WriteContext, obj: CustomResource, live: Object, *, is_adopted: bool) -> None:
+    """Raises Immutable, or NotReplaced, for a field of ours that the API server would leave as it is."""
+    left_out = staying_fields(live, obj.manifest)
+    if any(context.manager in managers_of(live, path.split(".")) for path in left_out):
+        stays = is_adopted or is_kept(obj.manifest) or is_kept(live) or not may_be_replaced(obj, live)
+        if not (context.yields and stays):
+            raise immutable(f"{obj.key}: the API server would leave {', '.join(left_out)} as it is", obj, live)
+
+
+def _in_conflict(
+    context: WriteContext,
+    obj: CustomResource,
+    resource: Resource,
+    live: Object,
+    manifest: Object,
+    refusal: ApiError,
+    *,
+    takes_back: bool,
+) -> Object:
+    """
+    Repeats an apply by force, in its new version, or without the count.
+
+    Raises the refusal if none of it helps.
+    """
+
+    def again(manifest: Object, *, force: bool = False) -> Object:
+        context.inventory.fence.before_write()
+        return context.client.apply(resource, manifest, context.manager, force=force, live=live)
+
+    if is_of_version(refusal, live, resource.api_version):
+        if context.is_trial:
+            raise OtherOwners(f"{obj.key}: what the API server says is not known before its fields are moved to the version")
+        return _applied_in_version(context, obj, resource, live, refusal, takes_back=takes_back)
+    if is_of_fields(refusal) and all(where == _MARK for _, where, _ in refusal.causes):
+        raise Contended(f"{key_of(live)} is released, or taken back, by others at the same time")
+    if takes_back and is_left_by_keeper(refusal, live):
+        return again(manifest, force=True)
+    if not context.force and context.keep_autoscaled and _is_autoscaled(refusal, obj):
+        return again(without_replicas(obj.with_manifest(manifest)).manifest)
+    if not (context.force or context.yields) or not is_of_fields(refusal):
+        raise refusal
+    try:
+        now = _check_forced(context, resource, refusal, live, manifest)
+    except Conflict as used:
+        if not context.yields:
+            raise
+        LOG.warning("%s. A rollback leaves it as it is", used)
+        return live
+    now = _with_taken_noted(context, obj, resource, now, refusal)
+    return again(_exactly(now, obj.with_manifest(manifest), unchanged=kind_of(now) in SHARED).manifest, force=True)
+
+
+def _applied_in_version(
+    context: WriteContext, obj: CustomResource, resource: Resource, live: Object, refusal: ApiError, *, takes_back: bool
+) -> Object:
+    moved = _moved(context, resource, live)
+    if is_of_version(refusal, moved, resource.api_version):  # the server has not moved them
+        raise not_in_version(refusal, obj, moved)
+    context.inventory.fence.before_write()
+    try:
+        return _applied(context, obj, resource, moved, takes_back=takes_back)
+    except ApiError as error:
+        raise not_in_version(error, obj, moved) from None
+
+
+def _moved(context: WriteContext, resource: Resource, live: Object) -> Object:
+    """The object with its fields in the version of `resource`."""
+    return _changed(context, resource, live, lambda now: move_to_version(context.client, context.instance, resource, now))
+
+
+def _changed(context: WriteContext, resource: Resource, live: Object, change: Callable[[Object], Object]) -> Object:
+    """Changes the owners of the object's fields as they are now."""
+    try:
+        return change(_read_now(context, resource, live))
+    except ApiError as error:
+        raise (deleted(key_of(live)) if error.status == 404 else error) from None
+
+
+def _check_forced(context: WriteContext, resource: Resource, conflict: ApiError, live: Object, manifest: Object) -> Object:
+    """The object as it is, for an apply by force; Conflict if other instances use it."""
+    fields = conflicting(conflict, context.instance, manifest)
+    if kind_of(live) in SHARED:
+        live = _read_now(context, resource, live)
+        if users(live) - {context.instance} or claimed_by_others(context.inventory, live):
+            raise Conflict(f"{key_of(live)}: others manage fields that the manifest sets: {fields}. {NEVER_CHANGED}")
+    if not context.is_trial:
+        LOG.warning("%s: fields of other managers are taken by force: %s. %s", key_of(live), fields, NOT_RESTORED)
+    return live
+
+
+def _exactly(live: Object, obj: CustomResource, *, unchanged: bool) -> CustomResource:
+    """The object with the uid of `live` as a precondition, and with its resourceVersion if it must be `unchanged`."""
+    wanted = ("uid", "resourceVersion") if unchanged else ("uid",)
+    metadata = {**obj.manifest["metadata"], **{name: live["metadata"][name] for name in wanted}}
+    return obj.with_manifest({**obj.manifest, "metadata": metadata})
+
+
+def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
+    """Labels a shared object of others. A rollback of one that uses it already asks no more."""
+    key, is_user = obj.key, used_by(context.instance) in labels(live)
+    if key.group_kind == NAMESPACE and key.name in context.makes and not is_user:
+        raise Forbidden(f"{key}: another VNF instance has made it while this operation ran; retry to have it judged again")
+    if not (context.yields and (is_user or context.inventory.content.was_member(key))):
+        _check_brought(context, obj, resource, live)
+    absent = sorted(labels(obj.manifest).keys() - labels(live).keys())
+    if absent and not is_user:
+        LOG.warning("%s belongs to other VNF instances, too, and does not get these labels: %s", key, ", ".join(absent))
+    LOG.info("%s is used by other VNF instances: it gets the label of this one, and stays as it is", key)
+    keeps = is_kept(obj.manifest) and not (context.yields and annotations_of(live).get(KEEP, "true") != "true")
+    context.inventory.fence.before_write()  # the dry run may have taken half a minute
+    try:
+        return join(context.client, context.instance, resource, live, keeps=keeps)
+    except ApiError as error:
+        raise explained(error, obj, context.instance, live) from None
+
+
+def _check_brought(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> None:
+    """Conflict if the manifest of a shared object has other values, or serves more versions, than others have brought."""
+    manifest = with_owner_labels(context, obj, made=False).manifest
+    try:
+        merged = context.client.apply(resource, manifest, context.manager, force=False, dry_run=True, live=live)
+    except ApiError as error:
+        refusal = explained(error, obj, context.instance, live)
+        if not (isinstance(refusal, NoDryRun) or _is_wider(error, obj.manifest, live)):
+            raise refusal from None
+    else:
+        if merged.get("spec") != live.get("spec") and merged.get("spec") != _read_now(context, resource, live).get("spec"):
+            raise Conflict(f"{obj.key}: the manifest sets fields that it does not have on the cluster. {NEVER_CHANGED}")
+    if absent := sorted(served_versions(manifest).keys() - served_versions(live).keys()):
+        raise Conflict(f"{obj.key}: does not serve {', '.join(absent)}. {NEVER_CHANGED}")
+
+
+def _is_wider(error: ApiError, manifest: Object, live: Object) -> bool:
+    """Whether others have only added to what a CRD's manifest brings: to the API server its versions are one field."""
+    is_of_versions = is_of_fields(error) and all(where == ".spec.versions" for _, where, _ in error.causes)
+    return is_of_versions and kind_of(manifest) == CRD and not narrowed(manifest, live)
+
+
+def _read_now(context: WriteContext, resource: Resource, live: Object) -> Object:
+    """An object that a watch may have reported late; Replaced if it no longer exists."""
+    try:
+        return context.client.read_again(resource, live)
+    except ApiError as error:
+        raise (deleted(key_of(live)) if error.status == 404 else error) from None
+
+
+def _is_autoscaled(error: ApiError, obj: CustomResource) -> bool:
+    """Whether nothing but the count is in conflict, as another manager has written it through the subresource `scale`."""
+    return bool(error.causes) and len(_of_count(error, obj)) == len(error.causes)
+
+
+def _of_count(error: ApiError, obj: CustomResource) -> list[str]:
+    """The conflicts about a count that another manager has written through the subresource `scale`."""
+    path = ".".join(["", *(obj.replicas() or ())])
+    if error.status != 409 or not path:
+        return []
+    return [message for _, where, message in error.causes if where == path and 'subresource "scale"' in message]

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The objects that the inventory names, also those that no watch and no list by label finds.
+
+These have lost the instance's label, or an operation that failed has released them. Each is read by its key.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.kube.connection import METADATA_LIST
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of, kind_of
+from k8s_cr_driver.objects.marks import RELEASED_BY, SHARED, is_managed
+from k8s_cr_driver.writes.context import WriteContext, is_selected, selector
+from k8s_cr_driver.writes.orphans import OwnedOrphans
+from k8s_cr_driver.writes.owners import Owners, by_uid, references, release_from_owners
+from k8s_cr_driver.writes.release import has_left_fields
+
+FEW = 10
+"""So many objects of a kind and a namespace at most are read one by one: an operation may have deleted thousands."""
+
+Found = tuple[Resource, Object]
+Request = Callable[[], Sequence[Object]]
+Send = Callable[[Request, str], Sequence[Object]]
+"""Makes a request for what is named."""
+
+
+def listed_members(context: WriteContext) -> list[Found]:
+    """What has the instance's label, as PartialObjectMetadata: one LIST for each kind."""
+    found = filter(None, map(context.resources.find, sorted(context.inventory.content.kinds)))
+    resources = [resource for resource in found if "list" in resource.verbs]
+    return [(resource, live) for resource in resources for live in _labelled(context, resource)]
+
+
+def unlisted_members(
+    context: WriteContext, known: Collection[ObjectKey], send: Send = lambda request, _: request()
+) -> Iterator[Found]:
+    """Those that exist, are the instance's or released by it, and are not deleted, but for `known` ones."""
+    contents = (context.inventory.content, context.inventory.remembered)
+    missing = sorted(frozenset[ObjectKey]().union(*(one.members or () for one in contents)).difference(known))
+    for (kind, namespace), keys in itertools.groupby(missing, lambda key: (key.group_kind, key.namespace)):
+        if resource := context.resources.find(kind):
+            for request, what in _requests(context, resource, namespace, list(keys)):
+                for live in send(request, what):
+                    has_marks = is_managed(live, context.instance) or is_selected(context.instance, live)
+                    is_ours = has_marks or was_released(context, live)
+                    if is_ours and not field(live, "metadata", "deletionTimestamp"):
+                        yield resource, live
+
+
+def was_released(context: WriteContext, live: Object) -> bool:
+    """Whether a run has released it. An adopted object without a namespace, and a shared one, may have no mark.
+
+    Another object of the name may have the mark, but not the fields that a release leaves.
+    """
+    is_marked = annotations_of(live).get(RELEASED_BY) == context.instance and has_left_fields(live)
+    return is_marked or kind_of(live) in SHARED or context.inventory.content.is_adopted(live)
+
+
+def release_others(context: WriteContext, deleted: Collection[Object], listed: Iterable[Found]) -> None:
+    """
+    Removes the references to what is about to be deleted from all else of the instance.
+
+    Once: the garbage collector has what an operator owns again. `listed`: all that has the instance's label.
+    """
+    keys, labelled, claims = {key_of(live) for live in deleted}, list(listed), OwnedOrphans(context)
+    others = [one for one in labelled if is_managed(one[1], context.instance) or context.inventory.owns(one[1])]
+    others += unlisted_members(context, {*keys, *(key_of(live) for _, live in labelled)})
+    others += [one for live in deleted for one in claims.of(live)]
+    staying = [(resource, live) for resource, live in others if references(live) and key_of(live) not in keys]
+    release_from_owners(context, Owners(context.client, by_uid(deleted), by_uid(live for _, live in others)), staying)
+
+
+def _requests(
+    context: WriteContext, resource: Resource, namespace: str, keys: Collection[ObjectKey]
+) -> Iterator[tuple[Request, str]]:
+    """They find those that exist, and what they are for."""
+    if len(keys) > FEW and "list" in resource.verbs:
+        yield functools.partial(_listed, context, resource, namespace, set(keys)), f"{resource.plural} in {namespace}"
+    else:
+        for key in keys:
+            yield functools.partial(_found, context, resource, key), str(key)
+
+
+def _listed(context: WriteContext, resource: Resource, namespace: str, keys: Collection[ObjectKey]) -> list[Object]:
+    found = context.client.list_if_served(resource, namespace, "", METADATA_LIST)
+    return [live for live in found if key_of(live) in keys]
+
+
+def _found(context: WriteContext, resource: Resource, key: ObjectKey) -> list[Object]:
+    live = context.client.find(resource, key)
+    return [live] if live else []
+
+
+def _labelled(context: WriteContext, resource: Resource) -> Sequence[Object]:
+    wanted = selector(context.instance, resource.group_kind)
+    try:
+        return context.client.list_if_served(resource, "", wanted, METADATA_LIST)
+    except ApiError as error:
+        if error.status != 403 or not resource.namespaced:
+            raise
+    places = context.inventory.content.places(resource.group_kind)
+    return [live for place in places for live in context.client.list_if_served(resource, place, wanted, METADATA_LIST)]

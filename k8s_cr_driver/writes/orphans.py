@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Orphaned objects: what a controller creates for an object and leaves when that is deleted (claims of a StatefulSet).
+
+Terminate deletes them too, as Tacker's in-tree driver does: else a PersistentVolume of the package stays bound to its claim
+for ever. They are labelled as members first, so that they are waited for, reported, and found by a retry. A change of
+package keeps them, and the data in them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+
+from k8s_cr_driver import logs
+from k8s_cr_driver.errors import ApiError, Contended
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.fields import field, uid_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, bare, key_of, kind_of, labels
+from k8s_cr_driver.objects.marks import CLAIMED, INSTANCE_LABEL, appliers, is_kept, is_managed, is_released
+from k8s_cr_driver.resources.base import CustomResource, Orphans
+from k8s_cr_driver.resources.registry import classes, resource_for
+from k8s_cr_driver.writes.context import WriteContext, has_gone
+from k8s_cr_driver.writes.owners import Owners, by_uid, references, release_from_owners
+
+LOG = logs.logger(__name__)
+
+
+def claim_orphans(context: WriteContext, lives: Collection[Object]) -> list[Object]:
+    """Makes the orphans of `lives` members of the instance; returns them with the instance's label."""
+    found = find_orphans(context, lives)
+    if found:
+        context.inventory.add_members(key_of(one) for _, one in found)
+    labelled = (_labelled(context, resource, one) for resource, one in found)
+    return [one for one in labelled if one is not None]
+
+
+def is_claimed(live: Object, instance: str) -> bool:
+    """Whether the object is an orphan that a terminate of this instance has made a member."""
+    return CLAIMED in annotations_of(live) and is_managed(live, instance)
+
+
+def keepers(lives: Iterable[Object]) -> list[CustomResource]:
+    """Those of `lives` that are to be kept, or what they leave."""
+    leaving = (resource_for(live) for live in lives if kind_of(live) in leaving_kinds())
+    return [one for one in leaving if is_kept(one.manifest) or one.keeps_orphans()]
+
+
+@functools.lru_cache(maxsize=1)
+def leaving_kinds() -> frozenset[GroupKind]:
+    """The kinds whose objects leave orphans."""
+    return frozenset(kind for kind, one in classes().items() if one.orphaned)
+
+
+class OwnedOrphans:
+    """The orphans that objects own, so that they would go with these. Lists them once for each namespace."""
+
+    def __init__(self, context: WriteContext) -> None:
+        self._context = context
+        self._listed: dict[tuple[GroupKind, str], list[Object]] = {}
+
+    def of(self, live: Object) -> list[tuple[Resource, Object]]:
+        kind = resource_for(live).may_own()
+        resource = self._context.resources.find(kind) if kind else None
+        if resource is None:
+            return []
+        place = resource.group_kind, key_of(live).namespace
+        if place not in self._listed:
+            self._listed[place] = list(self._context.client.list(resource, place[1]))
+        uid = uid_of(live)
+        return [(resource, one) for one in self._listed[place] if uid in [str(owner.get("uid")) for owner in references(one)]]
+
+
+def release_orphans(context: WriteContext, live: Object, members: Collection[ObjectKey], owned_orphans: OwnedOrphans) -> None:
+    """Releases what an object leaves that is to be deleted, and does not take along: it may own that all the same."""
+    are_taken = resource_for(live).takes_orphans()
+    owned = [(resource, one) for resource, one in owned_orphans.of(live) if key_of(one) not in members]
+    stay = [(resource, one) for resource, one in owned if not are_taken or is_kept(one) or is_released(one)]
+    release_from_owners(context, Owners(context.client, by_uid([live]), by_uid(one for _, one in stay)), stay)
+
+
+def disclaim_orphan(context: WriteContext, resource: Resource, live: Object) -> None:
+    """Removes what `claim_orphans` has applied: the terminate has failed, and the instance lives on, with its data."""
+    client = context.client
+    _written(context, resource, live, lambda: client.release(resource, client.read_again(resource, live), context.manager))
+
+
+def find_orphans(context: WriteContext, lives: Collection[Object]) -> list[tuple[Resource, Object]]:
+    """The orphans of `lives`, which are whole objects."""
+    content = context.inventory.content
+    found: list[tuple[Resource, Object]] = []
+    owners = [(live, orphans) for live in lives if (orphans := _orphans(context, live))]
+    others = _Others(context, lives, {uid_of(live) for live, _ in owners})
+    for live, orphans in owners:
+        if resource := context.resources.find(orphans.kind, orphans.version):
+            began = min(content.created, _created(live) or content.created)  # a lost inventory is younger
+            among = [one for one in _find(context, resource, orphans, began) if _is_made_by_controller(one, live, began)]
+            found += [(resource, one) for one in among if not others.may_own(live, one)]
+    return found
+
+
+class _Others:
+    """The objects of the kinds of `owners` that are not among these: a name may be one that several of them give."""
+
+    def __init__(self, context: WriteContext, lives: Iterable[Object], owners: Collection[str]) -> None:
+        """`lives`: what the instance had, which may no longer exist."""
+        self._context, self._owners = context, owners
+        self._of: dict[tuple[GroupKind, str], dict[str, CustomResource]] = defaultdict(dict)
+        self._listed: set[tuple[GroupKind, str]] = set()
+        for live in lives:
+            self._note(live)
+
+    def may_own(self, owner: Object, orphan: Object) -> bool:
+        place = kind_of(owner), key_of(owner).namespace
+        if place not in self._listed:
+            self._listed.add(place)
+            resource = self._context.resources.find(place[0])
+            for live in self._context.client.list(resource, place[1]) if resource else ():
+                self._note(live)
+        return any(other.may_leave(orphan) for other in self._of[place].values())
+
+    def _note(self, live: Object) -> None:
+        if uid_of(live) not in self._owners:
+            self._of[kind_of(live), key_of(live).namespace][uid_of(live)] = resource_for(live)
+
+
+def oldest_owner(context: WriteContext, lives: Iterable[Object]) -> str:
+    """
+    When the first of `lives` was created whose orphans are the instance's; "" if none is known to be.
+
+    An inventory that was lost and created again is younger, and may have adopted what is older still.
+    """
+    owners = () if context.adopt else (live for live in lives if _orphans(context, live))
+    return min(filter(None, map(_created, owners)), default="")
+
+
+def _orphans(context: WriteContext, live: Object) -> Orphans | None:
+    if context.inventory.content.is_adopted(live) or is_kept(live):
+        return None
+    obj = resource_for(live)
+    if obj.keeps_orphans():
+        LOG.warning("%s: the objects that it leaves are kept: its policy says so, or nobody can know what it says", obj.key)
+        return None
+    return obj.orphans()
+
+
+def _find(context: WriteContext, resource: Resource, orphans: Orphans, began: str) -> list[Object]:
+    """Only objects that were created after the instance began, and that no other instance has labelled or applied."""
+    among = context.client.list(resource, orphans.namespace, orphans.selector)
+    return [
+        one
+        for one in among
+        if orphans.names.fullmatch(one["metadata"]["name"])
+        and _created(one) >= began
+        and labels(one).get(INSTANCE_LABEL, context.instance) == context.instance
+        and not appliers(one) - {context.instance}
+        and not (is_kept(one) or is_released(one) or context.inventory.content.is_adopted(one))
+    ]
+
+
+def _is_made_by_controller(one: Object, owner: Object, began: str) -> bool:
+    """
+    False if somebody else has created it than the controller of `owner`, which is who writes the owner's status.
+
+    Creation times are whole seconds, and users create claims for a StatefulSet in advance. The maker of a claim applies its
+    access modes, which never change. Where the fields' managers were removed, only a claim of a later second is the instance's.
+    """
+    controllers = {str(entry.get("manager")) for entry in _entries(owner) if entry.get("subresource") == "status"}
+    makers = {
+        str(entry.get("manager")) for entry in _entries(one) if field(entry, "fieldsV1", "f:spec", "f:accessModes") is not None
+    }
+    if controllers and makers:
+        return not makers.isdisjoint(controllers)
+    return _created(one) > began
+
+
+def _created(live: Object) -> str:
+    """RFC 3339; "" if the cluster does not say it."""
+    return live["metadata"].get("creationTimestamp") or ""
+
+
+def _entries(live: Object) -> list[Object]:
+    return live["metadata"].get("managedFields") or []
+
+
+def _labelled(context: WriteContext, resource: Resource, live: Object) -> Object | None:
+    """Applies the instance's marks to the object; None if the object of that uid was deleted, or somebody else labels it."""
+    marks = {"labels": {INSTANCE_LABEL: context.instance}, "annotations": {CLAIMED: "true"}}
+    member = bare(key_of(live), resource.api_version, uid=live["metadata"]["uid"], **marks)
+    return _written(
+        context, resource, live, lambda: context.client.apply(resource, member, context.manager, force=False, live=live)
+    )
+
+
+def _written(context: WriteContext, resource: Resource, live: Object, write: Callable[[], Object]) -> Object | None:
+    """What `write` returns; None if the object of that uid was deleted, or somebody else owns a field that it sets."""
+    context.inventory.fence.before_write()
+    try:
+        return write()
+    except ApiError as error:
+        if error.status not in (404, 409):
+            raise
+        if error.causes:
+            return None
+    if has_gone(context, key_of(live), resource, live["metadata"]["uid"]):
+        return None
+    raise Contended(f"{key_of(live)} is changed by others all the time")

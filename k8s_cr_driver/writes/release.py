@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Releases objects that stay on the cluster and must outlive the instance: kept ones, adopted ones, and shared ones that hold
+objects of others.
+
+Fields that the instance has brought stay, as those of KEPT_BY. The mark RELEASED_BY on the object itself names the instance.
+So whoever deletes the Namespace later, in another operation or as another instance, finds the object and leaves the Namespace.
+A kept object that the instance needs again is taken back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+
+from k8s_cr_driver import logs
+from k8s_cr_driver.errors import ApiError, Contended
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
+from k8s_cr_driver.objects.managed_fields import handed, has_applier, managers_of, of_version, owning
+from k8s_cr_driver.objects.marks import (
+    ADOPTED,
+    CREATED_BY_US,
+    INSTANCE_LABEL,
+    KEEP,
+    KEPT_BY,
+    PART_OF_LABEL,
+    RELEASED_BY,
+    SHARED,
+    bringers,
+    has_applied,
+    is_kept,
+    is_older_than,
+    is_released,
+    manager,
+    used_by,
+    users,
+)
+from k8s_cr_driver.writes import taken
+from k8s_cr_driver.writes.write_errors import is_denied_for_good, is_undeclared
+
+LOG = logs.logger(__name__)
+
+
+def release_kept(client: Client, instance: str, resource: Resource, live: Object, owners: Collection[str] = ()) -> None:
+    """
+    Removes our labels and hands our fields to KEPT_BY: a release would remove the fields that only we have applied.
+
+    A co-user of a shared object leaves the mark to the instance that has brought it, which may take it back. `live`: as it is
+    now.
+    """
+    own_labels = dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance)))
+    others = (users(live) | bringers(live)) - {instance} if kind_of(live) in SHARED else set()
+    is_brought_by_others = is_released(live) or has_left_fields(live) or bool(others)
+    is_co_users = kind_of(live) in SHARED and not has_applied(live, instance) and is_brought_by_others
+    marks: dict[str, str | None] = {} if is_co_users else {RELEASED_BY: instance}
+    if kind_of(live) in SHARED and not others:
+        marks[CREATED_BY_US] = None  # as `release_shared` does: it stays also when nobody says any more that it is kept
+    if is_co_users and others and managers_of(live, ("metadata", "annotations", KEEP)) == [manager(instance)]:
+        marks[KEEP] = None  # whoever has brought it decides how long it stays when this user has left
+    fields = _handed(live, manager(instance), KEPT_BY)
+    orphaned = _orphaned(live, owners)
+    _patch(client, resource, live, labels=own_labels, annotations=marks, managedFields=fields, **orphaned)
+
+
+def release_adopted(client: Client, instance: str, resource: Resource, live: Object, owners: Collection[str] = ()) -> None:
+    """
+    Gives up our fields. An object of the cluster needs no mark: no Namespace takes it along.
+
+    Where the API server or a webhook does not let them go, as of a field that must exist or never changes, they stay as
+    those of KEPT_BY.
+    """
+    marks: Object = {"annotations": {RELEASED_BY: instance}} if key_of(live).namespace else {}
+    orphaned = _orphaned(live, owners)
+    if orphaned or (marks and annotations_of(live).get(RELEASED_BY) != instance):
+        live = _patch(client, resource, live, **marks, **orphaned)
+    try:
+        _give_up(client, instance, resource, live)
+    except ApiError as error:
+        if error.status != 422 and not is_undeclared(error) and not is_denied_for_good(error):
+            raise
+        LOG.warning("%s keeps the fields of VNF instance %s: %s", key_of(live), instance, error)
+        marks = {"labels": dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance))), "annotations": {ADOPTED: None}}
+        _patch(client, resource, live, managedFields=_handed(live, manager(instance), KEPT_BY), **marks)
+
+
+def release_shared(client: Client, instance: str, resource: Resource, live: Object, *, is_last: bool) -> None:
+    """
+    Removes our label from a Namespace or CRD that stays, and hands our fields to KEPT_BY; ApiError 409 if it has changed.
+
+    So nothing of it changes while others use it: the last of them may, see `belongs_to`. When the last instance leaves that
+    one of us has created, others may put more into it, so it is no longer one that an instance has created, nor deletes.
+    """
+    marks: Object = {"annotations": {RELEASED_BY: instance, CREATED_BY_US: None}} if is_last else {}
+    fields = _handed(live, manager(instance), KEPT_BY)
+    _patch(client, resource, live, labels={used_by(instance): None}, managedFields=fields, **marks)
+
+
+def release_account(client: Client, instance: str, resource: Resource, live: Object) -> None:
+    """Gives up our fields of what Kubernetes puts into each Namespace, and our labels, also as fields of others."""
+    live = _give_up(client, instance, resource, live)
+    if INSTANCE_LABEL in labels(live):
+        _patch(client, resource, live, labels=dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL)))
+
+
+def _give_up(client: Client, instance: str, resource: Resource, live: Object) -> Object:
+    """Gives up the instance's fields, which may have been applied in another version, but for those taken from others."""
+    if paths := taken.paths_of(live):
+        live = keep_taken(client, instance, resource, live, paths)
+    try:
+        return client.release(resource, live, manager(instance))
+    except ApiError as error:
+        if not is_undeclared(error):
+            raise
+    moved = move_to_version(client, instance, resource, client.read_again(resource, live))
+    return client.release(resource, moved, manager(instance))
+
+
+def note_taken(client: Client, resource: Resource, live: Object, paths: Iterable[str]) -> Object:
+    """Notes fields of others that the instance is about to take; ApiError 409 if the object has changed."""
+    return _patch(client, resource, live, annotations={taken.TAKEN: taken.noted(live, paths)})
+
+
+def keep_taken(client: Client, instance: str, resource: Resource, live: Object, paths: Collection[str]) -> Object:
+    """Makes fields that the instance has taken those of KEPT_BY, too, and removes their note."""
+    rest = sorted(set(taken.paths_of(live)).difference(paths))
+    fields = taken.kept(live, manager(instance), KEPT_BY, paths)
+    note = json.dumps(rest) if rest else None
+    return _patch(client, resource, live, annotations={taken.TAKEN: note}, managedFields=fields)
+
+
+def belongs_to(live: Object, instance: str) -> bool:
+    """Whether the instance alone uses a shared object of which another has left fields: it may take these back."""
+    is_alone = kind_of(live) in SHARED and users(live) == {instance}
+    return is_alone and not is_kept(live) and has_left_fields(live)
+
+
+def may_take_back(live: Object, instance: str) -> bool:
+    """
+    Whether this instance has kept the object, or any has released a shared object that none uses now.
+
+    A copy, and an adopted object, may have the annotations of such a one, but nothing that was applied to it.
+    """
+    if is_kept(live):
+        is_ours = annotations_of(live).get(RELEASED_BY) == instance and not has_applied(live, instance)
+        is_others = bringers(live) or labels(live).get(INSTANCE_LABEL, instance) != instance  # such as one that has adopted it
+        return is_ours and has_been_kept(live) and not is_others
+    is_left = any(entry.get("manager") == KEPT_BY for entry in _fields(live)) and not is_older_than(live, KEPT_BY)
+    return kind_of(live) in SHARED and is_released(live) and not users(live) and is_left
+
+
+def has_been_kept(live: Object) -> bool:
+    """Whether an instance has released the object because it is to be kept."""
+    return is_kept(live) and is_released(live) and has_left_fields(live)
+
+
+def take_back(client: Client, instance: str, resource: Resource, live: Object) -> Object:
+    """Makes a released object the instance's: it has our label, and the fields of KEPT_BY are ours again.
+
+    The mark of a shared one remains, so that two instances may do so at the same time, as a field of the instance, see
+    `with_owner_labels`: with no field at all the API server would record no manager. Contended if it has been deleted.
+    """
+    fields, writer = _fields(live), manager(instance)
+    if kind_of(live) in SHARED:
+        marks: Object = {"labels": {used_by(instance): ""}}
+        mark: Object = {"f:metadata": {"f:annotations": {f"f:{RELEASED_BY}": {}}}} if is_released(live) else {}
+        left = next(entry for entry in fields if entry.get("manager") == KEPT_BY)
+        fields = [{**left, "operation": "Apply", "fieldsV1": mark}, *fields]
+    else:
+        marks = {"labels": {INSTANCE_LABEL: instance}, "annotations": {RELEASED_BY: None}}
+    fields = handed(fields, KEPT_BY, writer)
+    try:
+        return _patch(client, resource, live, writer, managedFields=fields, **marks)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        raise Contended(f"{key_of(live)} was deleted while it was about to be taken back") from None
+
+
+def hand_to_keeper(client: Client, instance: str, resource: Resource, live: Object) -> Object:
+    """Gives fields that the instance has not applied, though `managedFields` says so, to KEPT_BY: a release leaves them."""
+    return _patch(client, resource, live, managedFields=_handed(live, manager(instance), KEPT_BY))
+
+
+def move_to_version(client: Client, instance: str, resource: Resource, live: Object) -> Object:
+    """
+    Makes the version of `resource` that of the fields of all managers; ApiError 409 if the object has changed.
+
+    In an apply the API server converts the object to each version in which fields were written before. Without a conversion
+    webhook it fails then if only one of the two has a field with a default (fluxcd/flux2#5715), or if one is served no more.
+    """
+    fields = of_version(_fields(live), resource.api_version)
+    return _patch(client, resource, live, manager(instance), managedFields=fields)
+
+
+def own_fields(client: Client, instance: str, resource: Resource, live: Object, paths: Sequence[Sequence[str]]) -> Object:
+    """Makes fields of an object that nobody has applied the instance's; ApiError 409 if the object has changed."""
+    return _patch(client, resource, live, manager(instance), managedFields=owning(live, manager(instance), paths))
+
+
+def disown(client: Client, resource: Resource, live: Object, owners: Collection[str]) -> bool:
+    """
+    Removes the references to these owners from an object; Contended if others write it at the same time.
+
+    False if it does not exist any more. A Namespace or CRD of others that may not be patched stays as it is if another owner
+    keeps it.
+    """
+    is_kept_by_another = False
+    try:
+        live = client.read_again(resource, live)
+        if orphaned := _orphaned(live, owners):
+            is_kept_by_another = kind_of(live) in SHARED and not users(live) and bool(orphaned["ownerReferences"])
+            _patch(client, resource, live, **orphaned)
+    except ApiError as error:
+        if error.status == 409:
+            raise Contended(str(error)) from None
+        if is_kept_by_another and error.status in (403, 422):
+            LOG.warning("%s is not released from an owner that goes; another one keeps it: %s", key_of(live), error)
+        elif error.status == 404:
+            return False
+        else:
+            raise
+    return True
+
+
+def _orphaned(live: Object, owners: Collection[str]) -> Object:
+    """The ownerReferences without these uids, if there are any of them: the garbage collector deletes what they own."""
+    references = live["metadata"].get("ownerReferences") or []
+    others = [one for one in references if one.get("uid") not in owners]
+    return {} if others == references else {"ownerReferences": others}
+
+
+def _patch(client: Client, resource: Resource, live: Object, writer: str = KEPT_BY, **metadata: object) -> Object:
+    """A merge patch on the condition that the object is still as `live`; ApiError 409 if not."""
+    seen = live["metadata"]["resourceVersion"]
+    return client.patch_metadata(resource, live, writer, resourceVersion=seen, **metadata)
+
+
+def _handed(live: Object, before: str, after: str) -> list[Object]:
+    return handed(_fields(live), before, after) or [{}]  # an empty list changes nothing
+
+
+def has_left_fields(live: Object) -> bool:
+    """Whether there are fields of KEPT_BY, which a copy of a released object does not have."""
+    return has_applier(live, KEPT_BY) and not is_older_than(live, KEPT_BY)
+
+
+def _fields(live: Object) -> list[Object]:
+    return live["metadata"].get("managedFields") or []

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trial of a creation: what is the live object's does not count, whatever else refuses the creation does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.errors import DriverError, Refused
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.writes.quotas import has_room
+from tests.fake_api import FakeApi, controllers, faults
+from tests.fake_api.recording import Request
+from tests.instance import Instance, config_map, crontab, crontab_crd, job, labelled, obj
+from tests.writes.test_replacement import (
+    CHANGED,
+    CRONTAB,
+    NEVER_CHANGES,
+    PRIORITY,
+    annotated,
+    creation_of,
+    forbidden,
+    heal,
+    invalid,
+    is_trial,
+    refuse,
+    uid_of,
+    update_of,
+)
+
+OF_POD = ("FieldValueForbidden", "spec", "Forbidden: pod updates may not change fields other than `spec.tolerations`")
+OF_CLAIM = ("FieldValueForbidden", "spec", "Forbidden: spec is immutable after creation")
+OF_CLASS = ("FieldValueInvalid", "spec.loadBalancerClass", 'Invalid value: "x": may not change once set')
+OF_ADDRESS = ("FieldValueInvalid", "spec.clusterIPs[0]", 'Invalid value: ["x"]: may not change once set')
+USED = ("FieldValueInvalid", "spec.ports[0].nodePort", "Invalid value: 30001: provided port is already allocated")
+
+
+def pod(cpu: str, image: str = "i", **spec: Any) -> Object:
+    container = {"name": "c", "image": image, "resources": {"requests": {"cpu": cpu}}}
+    return obj("v1", "Pod", "one", "default", spec={"containers": [container], **spec})
+
+
+def exceed(api: FakeApi, requested: str, used: str, limited: str, *, cpu: str, quota: str = "q") -> None:
+    """What a quota says of a Pod that requests so much."""
+
+    def requests(request: Request) -> bool:
+        return is_trial(request) and request.body["spec"]["containers"][0]["resources"]["requests"]["cpu"] == cpu
+
+    words = f"exceeded quota: {quota}, requested: {requested}, used: {used}, limited: {limited}"
+    api.fail(forbidden(f'pods "one" is forbidden: {words}'), when=requests, times=99)
+
+
+def replaces(api: FakeApi, first: Object, newer: Object, refusal: tuple[str, str, str], *others: Object) -> bool:
+    """Whether the object is replaced; an error leaves it as it is."""
+    blue, before = Instance(api.url), uid_of(api, first)
+    refuse(api, first, invalid(refusal))
+    try:
+        blue.reconcile([*others, newer])
+    except DriverError:
+        assert uid_of(api, first) == before
+        return False
+    return uid_of(api, first) != before
+
+
+@pytest.mark.parametrize(
+    ("cpu", "shares", "is_replaced"),
+    [
+        ("500m", [("500m", "4"), ("1", "4")], True),  # it requests less
+        ("2", [("2", "3"), ("1", "3")], True),  # there is room for the difference
+        ("2", [("2", "4"), ("1", "4")], False),
+        ("10", [("10", "1"), ("1", "4")], False),
+        ("2", [("2", "3")], False),  # how much the live one counts is not known
+        ("2", [("2", "three"), ("1", "3")], False),
+    ],
+)
+def test_a_pod_is_replaced_if_its_quota_has_room_then(
+    api: FakeApi, cpu: str, shares: list[tuple[str, str]], is_replaced: bool
+) -> None:
+    controllers.run_workloads(api)
+    Instance(api.url).reconcile([pod("1")])
+    for (requested, used), who in zip(shares, (cpu, "1"), strict=False):
+        exceed(api, f"requests.cpu={requested}", f"requests.cpu={used}", "requests.cpu=4", cpu=who)
+    assert replaces(api, pod("1"), pod(cpu, "j"), OF_POD) is is_replaced
+
+
+def test_a_pod_that_counts_for_another_quota_is_not_replaced(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    Instance(api.url).reconcile([pod("1")])
+    exceed(api, "pods=1", "pods=1", "pods=1", cpu="2", quota="of-high-priority")
+    exceed(api, "pods=1", "pods=1", "pods=1", cpu="1")
+    assert not replaces(api, pod("1"), pod("2", priorityClassName="high"), OF_POD)
+
+
+def test_a_heal_of_a_pod_that_fills_its_quota_replaces_it(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    one = pod("1")
+    one["metadata"]["labels"] = {"app": "one"}
+    Instance(api.url).reconcile([one])
+    before = uid_of(api, one)
+    exceed(api, "requests.cpu=1,pods=1", "requests.cpu=1,pods=1", "requests.cpu=1,pods=1", cpu="1")
+    heal(api, one)
+    assert uid_of(api, one) != before
+
+
+def test_a_job_is_replaced_within_a_quota_that_counts_jobs(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    Instance(api.url).reconcile([job("one", "i:1")])
+    words = "exceeded quota: q, requested: count/jobs.batch=1, used: count/jobs.batch=1, limited: count/jobs.batch=1"
+    api.fail(forbidden(words), when=is_trial, times=99)
+    before = uid_of(api, job("one", "i:1"))
+    Instance(api.url).reconcile([job("one", "i:2")])
+    assert uid_of(api, job("one", "i:1")) != before
+
+
+def test_a_claim_that_counts_for_another_class_is_not_replaced(api: FakeApi) -> None:
+    def claim(storage_class: str) -> Object:
+        spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": storage_class}
+        spec["resources"] = {"requests": {"storage": "1Gi"}}
+        return annotated(obj("v1", "PersistentVolumeClaim", "one", "default", spec=spec))
+
+    Instance(api.url).reconcile([claim("bronze")])
+    of_gold = "gold.storageclass.storage.k8s.io/requests.storage"
+    words = f"exceeded quota: q, requested: {of_gold}=1Gi, used: {of_gold}=5Gi, limited: {of_gold}=5Gi"
+    is_gold = lambda one: is_trial(one) and one.body["spec"]["storageClassName"] == "gold"  # noqa: E731
+    api.fail(forbidden(words), when=is_gold, times=99)
+    assert not replaces(api, claim("bronze"), claim("gold"), OF_CLAIM)
+
+
+def service(port: int = 80, node_port: int = 30001, **spec: Any) -> Object:
+    ports = [{"port": port, "nodePort": node_port}]
+    return annotated(obj("v1", "Service", "one", "default", spec={"type": "NodePort", "ports": ports, **spec}))
+
+
+def use_ports(api: FakeApi, *ports: int) -> None:
+    """They are allocated before anything else is looked at."""
+
+    def names_one(request: Request) -> bool:
+        return is_trial(request) and any(one.get("nodePort") in ports for one in request.body["spec"]["ports"])
+
+    api.fail(invalid(USED), when=names_one, times=99)
+
+
+def test_a_service_keeps_its_port_and_gets_another_address(api: FakeApi) -> None:
+    first = service(clusterIP="10.0.0.1")
+    Instance(api.url).reconcile([first])
+    use_ports(api, 30001)
+    assert replaces(api, first, service(clusterIP="10.0.0.2"), OF_ADDRESS)
+
+
+def test_a_service_is_not_replaced_for_a_port_that_another_has(api: FakeApi) -> None:
+    first = service(clusterIP="10.0.0.1")
+    Instance(api.url).reconcile([first])
+    use_ports(api, 30001, 30002)
+    assert not replaces(api, first, service(clusterIP="10.0.0.2", node_port=30002), OF_ADDRESS)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        forbidden('admission webhook "w" denied the request: class b is not for you'),
+        invalid(("FieldValueInvalid", "spec.ports[0].port", "Invalid value: 70000: must be between 1 and 65535, inclusive")),
+    ],
+)
+def test_what_is_looked_at_after_the_ports_counts_too(api: FakeApi, refusal: faults.Answer) -> None:
+    first = service(clusterIP="10.0.0.1")
+    Instance(api.url).reconcile([first])
+    use_ports(api, 30001)
+    api.fail(refusal, when=creation_of(api, first), times=99)
+    assert not replaces(api, first, service(clusterIP="10.0.0.2"), OF_ADDRESS)
+
+
+def test_a_class_that_becomes_the_default_beside_another_is_not_replaced(api: FakeApi) -> None:
+    Instance(api.url).reconcile([PRIORITY])
+    second = forbidden("PriorityClass usual is already marked as default. Only one default can exist")
+    api.fail(second, when=lambda one: is_trial(one) and "globalDefault" in one.body, times=99)
+    newer = annotated({**PRIORITY, "value": 20, "globalDefault": True})
+    assert not replaces(api, PRIORITY, newer, ("FieldValueForbidden", "value", "Forbidden: may not be changed in an update."))
+
+
+def test_a_trial_that_meets_a_conflict_is_repeated(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([crontab_crd(), CRONTAB])
+    before = uid_of(api, CRONTAB)
+    fault = ("FieldValueNotSupported", "spec.zone", 'Unsupported value: "x": supported values: "a"')
+    refuse(api, CRONTAB, invalid(NEVER_CHANGES, fault))
+    api.fail(faults.conflict("q", "resourcequotas"), when=is_trial)
+    api.fail(invalid(fault), when=is_trial, times=99)
+    with pytest.raises(Refused, match="Unsupported value"):
+        blue.reconcile([crontab_crd(), CHANGED])
+    assert uid_of(api, CRONTAB) == before
+
+
+def test_a_policy_by_name_counts_for_that_name(api: FakeApi) -> None:
+    """Of a singleton, or of addresses that a webhook knows by the name of who has them."""
+    Instance(api.url).reconcile([crontab_crd(), CRONTAB])
+    denied = forbidden('"x" is forbidden: ValidatingAdmissionPolicy denied request: no such name')
+    api.fail(denied, when=lambda one: is_trial(one) and one.body["metadata"]["name"] != "one", times=99)
+    assert replaces(api, CRONTAB, CHANGED, NEVER_CHANGES, crontab_crd())
+    api.fail(denied, when=creation_of(api, CRONTAB), times=99)
+    newer = annotated(crontab("one", schedule="2 * * * *"))
+    assert not replaces(api, CRONTAB, newer, NEVER_CHANGES, crontab_crd())
+
+
+def service_of(type_: str, address: str, **spec: Any) -> Object:
+    return service(**{"type": type_, "clusterIP": address, **spec})
+
+
+@pytest.mark.parametrize(
+    ("first", "newer", "refusal"),
+    [
+        (service_of("NodePort", "10.0.0.1"), service_of("ClusterIP", "10.0.0.2"), "nodePort"),
+        (
+            service(clusterIP="10.0.0.1", clusterIPs=["10.0.0.1", "fd00::1"]),
+            service(clusterIP="10.0.0.1", clusterIPs=["10.0.0.1", "fd00::99"]),
+            "clusterIPs",
+        ),
+    ],
+    ids=["a port that the new type forbids", "an address that is another's"],
+)
+def test_what_is_not_the_live_services_is_tried(api: FakeApi, first: Object, newer: Object, refusal: str) -> None:
+    Instance(api.url).reconcile([first])
+    fault = ("FieldValueForbidden", f"spec.{refusal}", "Forbidden: may not be used")
+    api.fail(invalid(fault), when=lambda one: is_trial(one) and refusal in json.dumps(one.body["spec"]), times=99)
+    assert not replaces(api, first, newer, OF_ADDRESS)
+
+
+def test_another_fault_of_the_update_counts_for_what_the_trial_leaves_out(api: FakeApi) -> None:
+    first = service(clusterIP="10.0.0.1")
+    Instance(api.url).reconcile([first])
+    newer = service(clusterIP="10.0.0.2")
+    newer["spec"]["ports"].append({"name": "b", "port": 81, "nodePort": 30001})
+    before = uid_of(api, first)
+    refuse(api, first, invalid(OF_ADDRESS, ("FieldValueDuplicate", "spec.ports[1].nodePort", "Duplicate value: 30001")))
+    with pytest.raises(Refused, match="Duplicate value"):
+        Instance(api.url, seconds=5).reconcile([newer])
+    assert uid_of(api, first) == before
+
+
+def test_a_pod_that_has_ended_has_no_share_of_a_quota_of_running_ones(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    ended = pod("1")
+    Instance(api.url).reconcile([ended])
+    api.edit("Pod", "default", "one", lambda live: live["status"].update(phase="Succeeded"))
+    exceed(api, "requests.cpu=2", "requests.cpu=3", "requests.cpu=4", cpu="2")
+    exceed(api, "requests.cpu=1", "requests.cpu=3", "requests.cpu=4", cpu="1")
+    assert not replaces(api, ended, pod("2"), OF_POD)
+
+
+def test_a_quota_that_counts_late_is_waited_for(api: FakeApi) -> None:
+    """Its controller counts a deletion some time later."""
+    Instance(api.url).reconcile([crontab_crd(), CRONTAB])
+    words = "exceeded quota: q, requested: count/crontabs=1, used: count/crontabs=1, limited: count/crontabs=1"
+    gone = lambda one: one.method == "PATCH" and api.find("CronTab", "default", "one") is None  # noqa: E731
+    api.fail(forbidden(words), when=lambda one: one.path.endswith("/crontabs/one") and gone(one), times=2)
+    assert replaces(api, CRONTAB, CHANGED, NEVER_CHANGES, crontab_crd())
+
+
+@pytest.mark.parametrize("code", [403, 406, 422])
+def test_a_freeze_of_all_changes_deletes_nothing(api: FakeApi, code: int) -> None:
+    """A webhook that denies each update says nothing of a field, and a Pod is replaced without an annotation."""
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+    blue.reconcile([pod("1")])
+    before = uid_of(api, pod("1"))
+    words = "updates to running Pods are forbidden, they are immutable"
+    denied = forbidden(f'admission webhook "w" denied the request: {words}', code)
+    api.fail(denied, method="PATCH", when=update_of(api, pod("1")), times=99)
+    with pytest.raises(Refused) as refused:
+        blue.reconcile([labelled(pod("1"), tier="web"), config_map("a")])
+    assert "Annotate" not in str(refused.value)
+    assert uid_of(api, pod("1")) == before
+
+
+def test_an_error_of_a_trial_has_no_value_of_the_live_object(api: FakeApi) -> None:
+    def secret(value: str) -> Object:
+        return annotated(obj("v1", "Secret", "one", "default", immutable=True, stringData={"door": value}))
+
+    blue = Instance(api.url)
+    blue.reconcile([secret("canary-of-live")])
+    denied = forbidden('admission webhook "w" denied the request: canary-of-live stays until Monday')
+    api.fail(denied, when=is_trial, times=99)
+    with pytest.raises(DriverError, match="stays until Monday") as refused:
+        blue.reconcile([secret("new-one")])
+    assert "canary" not in str(refused.value)
+
+
+@pytest.mark.parametrize("limit, fits", [("4Gi", True), ("3Gi", False)])
+def test_a_resource_that_a_copy_does_not_exceed_counts_as_the_containers_request_it(limit: str, fits: bool) -> None:
+    live = obj("v1", "Pod", "one", "default", spec={"containers": [{"resources": {"requests": {"memory": "1Gi"}}}]})
+    used = f"used: pods=3,requests.memory=3Gi, limited: pods=3,requests.memory={limit}"
+    refusal = f"exceeded quota: q, requested: pods=1,requests.memory=2Gi, {used}"
+    assert has_room(refusal, live, "exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3") is fits
+
+
+def test_of_a_pod_with_resources_of_its_own_these_count() -> None:
+    limited = {"limits": {"memory": "2Gi"}}
+    several = [{"resources": limited}, {"resources": limited}]
+    live = obj("v1", "Pod", "one", "default", spec={"containers": several, "resources": limited})
+    used = "used: pods=3,limits.memory=3Gi, limited: pods=3,limits.memory=3Gi"
+    refusal = f"exceeded quota: q, requested: pods=1,limits.memory=3Gi, {used}"
+    assert not has_room(refusal, live, "exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3")
