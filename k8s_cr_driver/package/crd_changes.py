@@ -29,9 +29,10 @@ _OF_SERVER = frozenset({"apiVersion", "kind", "metadata"})
 _BOUNDS = tuple(f"{end}{of}" for end in ("min", "max") for of in ("imum", "Length", "Items", "Properties"))
 _OTHERS = (
     *("pattern", "format", "multipleOf", "exclusiveMinimum", "exclusiveMaximum", "allOf", "anyOf", "oneOf", "not"),
-    "x-kubernetes-list-type",
+    *("x-kubernetes-list-type", "x-kubernetes-list-map-keys"),
 )
 """Constraints of which a changed one may be narrower."""
+_EMBEDDED = "x-kubernetes-embedded-resource"
 _RULES = "x-kubernetes-validations"
 _WIDER = {"integer": {"integer", "number"}}
 """The types that allow all values of another one."""
@@ -102,11 +103,15 @@ def _narrowed(old: Object, new: Object) -> Iterator[Narrowing]:
 
 
 def _stored_otherwise(old: Object, new: Object) -> Node | None:
-    """The schema in which objects are stored from now on, if that is another one and no webhook converts them."""
+    """The schema in which objects are stored, if that is another one or no webhook converts from it any more."""
     stored = stored_version(new)
-    if stored == stored_version(old) or field(new, "spec", "conversion", "strategy") == "Webhook":
+    if _has_webhook(new) or (stored == stored_version(old) and not _has_webhook(old)):
         return None
     return served_schema(new, stored)
+
+
+def _has_webhook(crd: Object) -> bool:
+    return bool(field(crd, "spec", "conversion", "strategy") == "Webhook")
 
 
 def _less(old: Node, new: Node, path: Path) -> Iterator[tuple[Path, str, bool]]:
@@ -120,6 +125,11 @@ def _less(old: Node, new: Node, path: Path) -> Iterator[tuple[Path, str, bool]]:
         return
     if _keeps(old) and not _keeps(new):
         yield path, "keeps no unknown fields", True
+    elif _keeps(old):
+        for name in sorted(mapping(new, "properties").keys() - mapping(old, "properties").keys()):
+            yield (*path, name), "was of any form", True
+    if old.get(_EMBEDDED, False) != new.get(_EMBEDDED, False):
+        yield path, f"has another {_EMBEDDED}", True
     yield from ((path, what, False) for what in _constraints(old, new))
     for name, node in mapping(old, "properties").items():
         if (path or name not in _OF_SERVER) and isinstance(node, Mapping):

@@ -14,6 +14,7 @@ from tests.instance import crontab_crd, obj
 
 TEXT: Object = {"type": "string"}
 OPEN: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+MAP: Object = {"type": "array", "x-kubernetes-list-type": "map", "items": OPEN}
 
 
 def fields(**properties: Any) -> Object:
@@ -85,6 +86,23 @@ def tab(version: str = "v1", **spec: Any) -> Object:
             {**fields(a=TEXT), "x-kubernetes-validations": [{"rule": "self.a != ''"}]},
             ["spec (v1) has other x-kubernetes-validations"],
         ),
+        (OPEN, {**OPEN, "properties": {"a": fields(b=TEXT)}}, ["spec.a (v1) was of any form"]),
+        ({**OPEN, "properties": {"a": TEXT}}, {**OPEN, "properties": {"a": TEXT}}, []),
+        (
+            fields(a={**OPEN, "x-kubernetes-embedded-resource": True}),
+            fields(a=OPEN),
+            ["spec.a (v1) has another x-kubernetes-embedded-resource"],
+        ),
+        (
+            fields(a=OPEN),
+            fields(a={**OPEN, "x-kubernetes-embedded-resource": True}),
+            ["spec.a (v1) has another x-kubernetes-embedded-resource"],
+        ),
+        (
+            fields(a={**MAP, "x-kubernetes-list-map-keys": ["a", "b"]}),
+            fields(a={**MAP, "x-kubernetes-list-map-keys": ["a"]}),
+            ["spec.a (v1) has another x-kubernetes-list-map-keys"],
+        ),
     ],
 )
 def test_what_a_schema_has_less(old: Object, new: Object, found: list[str]) -> None:
@@ -98,6 +116,13 @@ def test_a_version_that_is_not_served_and_a_subresource_that_is_missing_are_less
     unserved = copy.deepcopy(old)
     unserved["spec"]["versions"][0]["served"] = False
     assert list(map(str, narrowed(old, unserved))) == ["version v1 is not served any more"]
+
+
+def test_a_version_that_no_webhook_converts_any_more_has_what_the_stored_one_has() -> None:
+    versions = ("v1", fields(a=TEXT, b=TEXT)), ("v2", fields(b=TEXT))
+    old, new = crd(*versions, conversion={"strategy": "Webhook"}), crd(*versions)
+    assert list(map(str, narrowed(old, new))) == ["spec.a (v1) is not in the schema of the stored version"]
+    assert narrowed(old, old) == narrowed(new, old) == []
 
 
 def test_a_status_that_becomes_a_subresource_is_another_write() -> None:
@@ -127,6 +152,22 @@ def test_a_status_that_becomes_a_subresource_is_another_write() -> None:
             crd(("v1", fields(a=TEXT)), ("v2", fields(b=TEXT)), conversion={"strategy": "Webhook"}),
             tab(a="1"),
             [],
+        ),
+        # Below a node that keeps unknown fields the schema prunes what it describes
+        (of(OPEN), of({**OPEN, "properties": {"a": fields(b=TEXT)}}), tab(a={"b": "1", "c": "2"}), [("spec.a.c", "drop")]),
+        (of(OPEN), of({**OPEN, "properties": {"a": fields(b=TEXT)}}), tab(d={"c": "2"}), []),
+        (
+            of(fields(a={**MAP, "x-kubernetes-list-map-keys": ["a", "b"]})),
+            of(fields(a={**MAP, "x-kubernetes-list-map-keys": ["a"]})),
+            tab(a=[{"a": "1", "b": "1"}, {"a": "1", "b": "2"}]),
+            [("spec.a[1]", "refuse")],
+        ),
+        # What the webhook has converted from the stored version is read from it as it is
+        (
+            crd(("v1", fields(a=TEXT)), ("v2", fields(b=TEXT)), conversion={"strategy": "Webhook"}),
+            crd(("v1", fields(a=TEXT)), ("v2", fields(b=TEXT)), conversion={"strategy": "None"}),
+            tab(a="1"),
+            [("spec.a", "drop")],
         ),
     ],
 )
