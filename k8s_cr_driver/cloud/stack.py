@@ -85,6 +85,13 @@ class Stack:
             raise CloudError(f"Heat: the resource {name!r} is a {resource.kind}, which has no port")
         return self.ports[identifier]
 
+    def is_of(self, stack: str, name: str, server: str) -> bool:
+        """Whether a server has the port that a resource is."""
+        try:
+            return self.port(stack, name).device == server
+        except CloudError:
+            return False
+
     def address(self, stack: str, name: str) -> str:
         """Where a resource is reached: the address of a port, or the floating IP itself. Raises CloudError."""
         port = self.port(stack, name)

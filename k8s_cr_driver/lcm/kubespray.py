@@ -65,7 +65,7 @@ class KubesprayOperation(Operation):
         nodes, storage = self._inventory(self._stack, balancer), self._shares.server
         servers = (*nodes.nodes, *filter(None, (balancer, storage)))
         self.pinned = {server: keys for server, keys in self.pinned.items() if server in {one.server for one in servers}}
-        reach = {node.name: self._host(self._cloud, node) for node in servers}
+        reach = {node.name: self._host(self._cloud, node) for node in servers if node.is_there}
         return Run(
             *(hosts, reach, self.call.instance["id"], nodes, self.parameters, self._package(), self._progress),
             kubespray=self.kubespray,
@@ -85,7 +85,9 @@ class KubesprayOperation(Operation):
         return Node(port.device, Role.BALANCER, name, address, found.port(nic, given.nic_cp_name).address)
 
     def _inventory(self, found: Stack, balancer: Node | None) -> Inventory:
-        masters, workers = inventory.nodes(self.call.instance, self.parameters, found)
+        masters, workers = inventory.nodes(
+            self.call.instance, self.parameters, found, inventory.leaving(self.call.grant_request)
+        )
         if len(masters) % 2 == 0:
             raise InvalidPackage(
                 f"VDU {self.parameters.masters.label}: has {len(masters)} masters; etcd needs an odd number: change the number "

@@ -208,11 +208,12 @@ class Operation:
 
     def _run(self, hosts: Hosts) -> run.Run:
         cloud = self._cloud
-        found = inventory.read(self.call.instance, self.parameters, self._stack, self.least_masters)
+        leaving = inventory.leaving(self.call.grant_request)
+        found = inventory.read(self.call.instance, self.parameters, self._stack, self.least_masters, leaving)
         server = self._shares.server
         nodes = (*found.nodes, *((server,) if server else ()))
         self.pinned = {server: keys for server, keys in self.pinned.items() if server in {one.server for one in nodes}}
-        reach = {node.name: self._host(cloud, node) for node in nodes}
+        reach = {node.name: self._host(cloud, node) for node in nodes if node.is_there}
         return run.Run(hosts, reach, self.call.instance["id"], found, self.parameters, self._package(), self._progress)
 
     def _volumes(self, one: run.Run) -> storage_run.Run | None:

@@ -124,7 +124,8 @@ def read_server(output: str) -> Server:
 
 def of_cluster(by: Node, masters: Iterable[Node]) -> Command:
     """Asks the API server and the etcd member of the master `by`, and the health of all."""
-    return script("the look at the cluster", _CLUSTER, KUBECONFIG, by.address, *(one.address for one in masters), within=90)
+    addresses = (one.address for one in masters if one.is_there)
+    return script("the look at the cluster", _CLUSTER, KUBECONFIG, by.address, *addresses, within=90)
 
 
 def read_cluster(output: str) -> Cluster:

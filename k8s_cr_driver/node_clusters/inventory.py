@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,8 @@ class Node:
     """The address at which the conductor reaches it."""
     address: str
     """The address at which the other nodes reach it."""
+    is_there: bool = True
+    """False for one that leaves, and that Tacker has removed or replaced before the conductor died; it has no addresses."""
 
     @property
     def is_master(self) -> bool:
@@ -91,13 +93,17 @@ def stack_of(instance: Mapping[str, Any]) -> tuple[str, str]:
     return f"vnf-{instance['id']}", identifier
 
 
-def read(instance: Mapping[str, Any], parameters: Parameters, stack: Stack, least: int = MASTERS) -> Inventory:
+def read(
+    instance: Mapping[str, Any], parameters: Parameters, stack: Stack, least: int = MASTERS, leaving: Collection[str] = ()
+) -> Inventory:
     """
-    The nodes of an instantiated instance. `least`: of masters; a single one may have the API at its own port.
+    The nodes of an instantiated instance.
+
+    least: of masters; a single one may have the API at its own port. leaving: servers that the operation removes.
 
     Raises InvalidPackage if there are too few masters, or an even number, or if one of them may not have the virtual IP.
     """
-    masters, workers = nodes(instance, parameters, stack)
+    masters, workers = nodes(instance, parameters, stack, leaving)
     if len(masters) < least or len(masters) % 2 == 0:
         why = f", and at least {least}, to survive the loss of one" if least > 1 else ""
         raise InvalidPackage(
@@ -111,14 +117,18 @@ def read(instance: Mapping[str, Any], parameters: Parameters, stack: Stack, leas
     found = Inventory((*masters, *workers), Endpoint(vip.address, public or vip.address, parameters.api_port))
     if not found.is_balanced and len(masters) == 1:
         return replace(found, endpoint=replace(found.endpoint, port=API_SERVER_PORT))
-    _check_pairs(instance, parameters.masters, stack, vip.address)
+    there = {node.server for node in masters if node.is_there}
+    vnfcs = [one for one in _vnfcs(instance, parameters.masters) if server_of(one) in there]
+    _check_pairs(vnfcs, parameters.masters, stack, vip.address)
     return found
 
 
-def nodes(instance: Mapping[str, Any], parameters: Parameters, stack: Stack) -> tuple[list[Node], list[Node]]:
+def nodes(
+    instance: Mapping[str, Any], parameters: Parameters, stack: Stack, leaving: Collection[str]
+) -> tuple[list[Node], list[Node]]:
     """The masters and the workers."""
     masters, workers = (
-        [_node(vnfc, role, group, stack) for vnfc in _vnfcs(instance, group)]
+        [_node(vnfc, role, group, stack, leaving) for vnfc in _vnfcs(instance, group)]
         for role, group in ((Role.MASTER, parameters.masters), (Role.WORKER, parameters.workers))
     )
     return masters, workers
@@ -145,10 +155,13 @@ def _own_stack(vnfc: Mapping[str, Any]) -> str:
     return text(vnfc, "metadata", "stack_id").rpartition("/")[2]
 
 
-def _node(vnfc: Mapping[str, Any], role: Role, group: Group, stack: Stack) -> Node:
+def _node(vnfc: Mapping[str, Any], role: Role, group: Group, stack: Stack, leaving: Collection[str]) -> Node:
     of, server = _own_stack(vnfc), server_of(vnfc)
+    name = name_of(text(vnfc, "vduId"), server)
+    if server in leaving and not stack.is_of(of, group.nic_cp_name, server):
+        return Node(server, role, name, "", "", is_there=False)
     ssh, nic = stack.address(of, group.ssh_cp_name), stack.port(of, group.nic_cp_name)
-    return Node(server, role, name_of(text(vnfc, "vduId"), server), ssh, nic.address)
+    return Node(server, role, name, ssh, nic.address)
 
 
 def name_of(vdu: str, server: str) -> str:
@@ -156,12 +169,8 @@ def name_of(vdu: str, server: str) -> str:
     return f"{re.sub(r'[^a-z0-9]+', '-', vdu.lower()).strip('-')[:40]}-{server[:8]}"
 
 
-def _check_pairs(instance: Mapping[str, Any], group: Group, stack: Stack, vip: str) -> None:
-    wrong = [
-        server_of(vnfc)
-        for vnfc in _vnfcs(instance, group)
-        if not stack.port(_own_stack(vnfc), group.nic_cp_name).allows(vip)
-    ]
+def _check_pairs(vnfcs: Iterable[Mapping[str, Any]], group: Group, stack: Stack, vip: str) -> None:
+    wrong = [server_of(vnfc) for vnfc in vnfcs if not stack.port(_own_stack(vnfc), group.nic_cp_name).allows(vip)]
     if wrong:
         raise InvalidPackage(
             f"{group.nic_cp_name}: the port of the servers {', '.join(wrong)} may not send from the virtual IP {vip}: add it "

@@ -53,7 +53,7 @@ class Run:
 
     hosts: Hosts
     reach: Mapping[str, Host]
-    """How each server is reached, by the name of its node."""
+    """How each server that is there is reached, by the name of its node."""
     instance: str
     inventory: Inventory
     parameters: Parameters
@@ -97,7 +97,10 @@ class Run:
         return plan.Wanted(self.instance, self.inventory, installed, applied)
 
     def _server(self, node: Node, end: float) -> Server | None:
-        """None for one that does not respond, unless it has to until `end`."""
+        """None for one that is gone, and for one that does not respond, unless it has to until `end`."""
+        if not node.is_there:
+            self.progress(f"{node.name}: its server is gone already")
+            return None
         command = looks.of_server(node, self.inventory.endpoint.address)
         try:
             return work.when_reachable(lambda: looks.read_server(self.run(node, command)), end)

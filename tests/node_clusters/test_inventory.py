@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 
 from k8s_cr_driver.cloud import access, stack
+from k8s_cr_driver.cloud.session import CloudError
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.node_clusters import inventory, parameters
 from k8s_cr_driver.node_clusters.inventory import Endpoint, Inventory
@@ -33,12 +36,17 @@ def cloud() -> Iterator[OpenStack]:
 
 def read(cloud: OpenStack, pairs: str = stacks.VIP, masters: int = 3, least: int = 3, **master: str) -> Inventory:
     stacks.fill(cloud, pairs)
+    return of_record(cloud, stacks.instance(masters), [], least, **master)
+
+
+def of_record(
+    cloud: OpenStack, instance: dict[str, Any], leaving: Sequence[str], least: int = 3, **master: str
+) -> Inventory:
     vim = cloud.vim()
     opened = access.of_vim(vim["interfaceInfo"], vim["accessInfo"], verify=False, rules=LOCAL)
-    instance = stacks.instance(masters)
     found = stack.read(opened, *inventory.stack_of(instance))
     given = {**GIVEN, "master_node": {**GIVEN["master_node"], **master}}
-    return inventory.read(instance, parameters.read(given, {}, stacks.INSTANCE), found, least)
+    return inventory.read(instance, parameters.read(given, {}, stacks.INSTANCE), found, least, leaving)
 
 
 def test_nodes_in_the_order_of_their_numbers_with_both_addresses(cloud: OpenStack) -> None:
@@ -80,6 +88,31 @@ def test_a_master_that_may_not_have_the_virtual_ip_is_refused_before_anything_is
     wrong = re.escape(", ".join(stacks.server("masterNode", number) for number in range(3)))
     with pytest.raises(InvalidPackage, match=f"the servers {wrong} may not send from the virtual IP 10.0.0.100: add it to"):
         read(cloud, pairs="10.0.0.101")
+
+
+@pytest.mark.parametrize("is_replaced", [True, False], ids=["replaced", "removed"])
+@pytest.mark.parametrize("vdu", ["masterNode", "workerNode"])
+def test_a_server_that_leaves_may_be_gone_already(cloud: OpenStack, vdu: str, is_replaced: bool) -> None:
+    """The record of Tacker follows when the operation has ended well: until then each retry names the former server."""
+    before = stacks.deployed()
+    old = next(one for one in before.servers if one.vdu == vdu)
+    new = [dataclasses.replace(old, id="n0000000-server")] if is_replaced else []
+    left = [one for one in before.servers if one != old]
+    dataclasses.replace(before, servers=[*new, *left]).fill(cloud)
+    found = of_record(cloud, before.record(), leaving=[old.id])
+    [gone] = [node for node in found.nodes if not node.is_there]
+    assert (gone.server, gone.ssh, gone.address) == (old.id, "", "")
+    assert len(found.nodes) == 4 and found.endpoint.address == stacks.VIP
+    if not is_replaced:
+        with pytest.raises(CloudError, match=f"no resource '{vdu}"):
+            of_record(cloud, before.record(), leaving=[])
+
+
+def test_a_server_that_leaves_and_is_there_is_one_as_the_others(cloud: OpenStack) -> None:
+    before = stacks.deployed()
+    before.fill(cloud)
+    servers = [one.id for one in before.servers]
+    assert of_record(cloud, before.record(), leaving=servers) == of_record(cloud, before.record(), leaving=[])
 
 
 def test_an_instance_without_a_stack_is_refused() -> None:

@@ -69,7 +69,7 @@ def files(kubespray: Kubespray, instance: str, inventory: Inventory, reach: Mapp
     contents = {
         INVENTORY: hosts(kubespray, inventory),
         SETTINGS: settings(kubespray, inventory),
-        KNOWN_HOSTS: "".join(line for node in inventory.nodes for line in _known(reach[node.name])),
+        KNOWN_HOSTS: "".join(line for node in inventory.nodes if node.is_there for line in _known(reach[node.name])),
         CONFIGURATION: _configuration(kubespray.ansible, where),
     }
     return tuple(File(f"{where}/{name}", content, mode=MODE) for name, content in contents.items())

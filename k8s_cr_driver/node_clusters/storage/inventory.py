@@ -60,8 +60,8 @@ def read(instance: Mapping[str, Any], given: parameters.Storage, stack: Stack, k
         problem = "is the port of no server of the VNF instance; ssh_cp_name has to name that of the storage server"
         raise InvalidPackage(f"{resource.name}: {problem}")
     vdu, server = text(vnfc, "vduId"), inventory.server_of(vnfc)
-    ssh = stack.address(resource.stack, resource.name)
-    node = Node(server, Role.STORAGE, inventory.name_of(vdu, server), ssh, port.address)
+    ssh, is_there = stack.address(resource.stack, resource.name), port.device == server
+    node = Node(server, Role.STORAGE, inventory.name_of(vdu, server), ssh, port.address, is_there)
     volumes = tuple(_volume(stack, resource.stack, one) for one in given.server.volumes)
     addresses = {one.server_cp: _address(stack, resource.stack, one.server_cp) for one in given.registrations}
     return Inventory(node, vdu, volumes, addresses)

@@ -110,6 +110,7 @@ def test_a_port_of_no_server_is_named_unless_its_server_is_just_being_replaced(c
         storage.read(instance(), GIVEN, looked(cloud))
     found = storage.read(instance(), GIVEN, looked(cloud), "storage_server")
     assert found.server is not None and found.server.server == SERVER
+    assert not found.server.is_there, "nothing is to be done there"
 
 
 def test_volumes_of_a_server_that_the_package_sets_up_itself_need_its_address_only(cloud: OpenStack) -> None:
