@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ssl
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,6 +76,9 @@ def receive(
         raise click.UsageError("--allow-endpoint needs --register-vim: nothing else connects to a cluster")
     if register_vim != (clouds is not None):
         raise click.UsageError("--register-vim and --clouds belong together")
+    for option, path in (("--key", key), ("--hmac-key", hmac_key), ("--token", token), ("--clouds", clouds)):
+        if path is not None and path.stat().st_mode & stat.S_IROTH:
+            _log(f"warning: {option} {path}: other users may read it; change that with: chmod o-r {path}")
     gate = Gate(secrets.usable_key(hmac_key.read_bytes(), f"--hmac-key {hmac_key}"), _token(token))
     tls, store = _tls(certificate, key, client_ca), Store(folder)
     with store.claimed():

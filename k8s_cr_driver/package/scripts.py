@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,15 @@ def own(path: str) -> str:
 def digests() -> frozenset[str]:
     """The SHA-256 digests of this project's own scripts."""
     return frozenset(hashlib.sha256(text(name).encode()).hexdigest() for name in OWN)
+
+
+def unusable(digests: Iterable[str]) -> list[str]:
+    """A sentence for each of the digests that an operator allows that is none; `*` stands for all."""
+    return [
+        f"{one!r} is no SHA-256; write its 64 hexadecimal digits alone, as k8s-cr check-package prints them"
+        for one in digests
+        if one != "*" and not re.fullmatch("[0-9a-fA-F]{64}", one)
+    ]
 
 
 def named(contents: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:

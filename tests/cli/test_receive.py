@@ -37,6 +37,7 @@ def options(tmp_path: Path) -> dict[str, str]:
     files = {"certificate": chain.decode(), "hmac-key": f"{KEY}\n", "token": f"{TOKEN}\n", "ca": ca}
     for name, text in files.items():
         (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o600)
     found = {f"--{name}": str(tmp_path / name) for name in ("certificate", "hmac-key", "token")}
     return {**found, "--key": found["--certificate"], "--folder": str(tmp_path / "received"), "--listen": "127.0.0.1:0"}
 
@@ -63,6 +64,21 @@ def send(url: str, options: dict[str, str], message: Envelope) -> None:
     ca = Path(options["--token"]).with_name("ca").read_text()
     with post.poster(Settings(url, {}, ca_bundle=ca), Secrets(KEY.encode(), TOKEN), time.monotonic() + 10) as poster:
         poster.post(message)
+
+
+def test_a_secret_that_other_users_may_read_is_a_warning_with_the_remedy(tool: Tool, options: dict[str, str]) -> None:
+    Path(options["--hmac-key"]).chmod(0o644)
+    Path(options["--token"]).chmod(0o640)
+    process = tool.start(*arguments(options))
+    assert process.stderr is not None
+    try:
+        file = options["--hmac-key"]
+        expected = f"warning: --hmac-key {file}: other users may read it; change that with: chmod o-r {file}\n"
+        assert process.stderr.readline() == expected
+        assert process.stderr.readline().startswith("Listening on")
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_a_kubeconfig_is_received_and_a_killed_receiver_remembers_it(tool: Tool, options: dict[str, str]) -> None:
@@ -93,6 +109,7 @@ def test_a_cluster_is_a_vim_from_its_kubeconfig_to_its_end(
     message = ready(tls_api)
     with openstack() as cloud:
         (tmp_path / "clouds.yaml").write_text(yaml.safe_dump({"clouds": {"tacker": cloud.entry}}))
+        (tmp_path / "clouds.yaml").chmod(0o600)
         given = {**options, "--clouds": str(tmp_path / "clouds.yaml"), "--allow-endpoint": "127.0.0.0/8"}
         with running(tool, given, "--register-vim") as url:
             send(url, options, message)
