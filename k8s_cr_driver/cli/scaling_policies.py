@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from k8s_cr_driver.objects.fields import entries, field, integer, mapping, similar, text, texts, type_name
+from k8s_cr_driver.cli.instance_counts import Counts
+from k8s_cr_driver.objects.fields import entries, field, mapping, similar, text, texts, type_name
 from k8s_cr_driver.package import vnfd
 
 _Named = Mapping[str, Mapping[str, Any]]
@@ -24,23 +25,15 @@ def problems(folder: Path) -> list[str]:
 
 
 def warnings(folder: Path) -> list[str]:
-    """A sentence for each count of an instantiation level that the VDU's vdu_profile does not allow."""
-    flavours = vnfd.flavours(folder).items()
-    return [f"Flavour {name}: {problem}" for name, template in flavours for problem in _outside_profiles(template)]
-
-
-def _outside_profiles(template: Mapping[str, Any]) -> Iterator[str]:
-    nodes = mapping(template, "node_templates")
-    for policy in _policies(template, "VduInstantiationLevels").values():
-        for vdu in texts(policy, "targets"):
-            profile = mapping(nodes, vdu, "properties", "vdu_profile")
-            least, most = integer(profile, "min_number_of_instances"), integer(profile, "max_number_of_instances")
-            for level, at_level in mapping(policy, "properties", "levels").items():
-                count = integer(at_level, "number_of_instances")
-                if count is None or least is None or most is None or least <= count <= most:
-                    continue
-                what = f"has {count} instances at level {level}, and its vdu_profile allows {least} to {most}"
-                yield f"VDU {vdu}: {what}; change one of them"
+    """A sentence for each number of instances that another one of the VNFD contradicts."""
+    kinds = ("InstantiationLevels", "VduInstantiationLevels", "VduInitialDelta", "VduScalingAspectDeltas")
+    return [
+        f"Flavour {name}: {problem}"
+        for name, template in vnfd.flavours(folder).items()
+        for problem in Counts(
+            mapping(template, "node_templates"), {kind: _policies(template, kind) for kind in kinds}, aspects(template)
+        ).warnings()
+    ]
 
 
 def aspects(template: Mapping[str, Any]) -> _Named:

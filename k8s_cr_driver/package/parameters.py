@@ -147,6 +147,9 @@ def _declaration(name: Any, definition: Any, where: str) -> Declaration:
     )
     if declaration.secret and (declaration.default is not None or declaration.type != "string"):
         raise InvalidPackage(f"{where}: a secret one is a string without default; the request names its Secret")
+    for clause, bound in declaration.constraints:
+        if problem := _unusable(declaration, clause, bound):
+            raise InvalidPackage(f"{where}: its constraint {clause} {problem}")
     if declaration.default is not None and (problem := _wrong(declaration, declaration.default)):
         raise InvalidPackage(f"{where}: its default {problem}")
     return declaration
@@ -176,6 +179,19 @@ def _constraint(clause: Any, where: str) -> tuple[str, Any]:
     if name == "pattern" and (reason := patterns.problem(str(bound))):
         raise InvalidPackage(f"{where}: its pattern is no regular expression of RE2: {reason}; rewrite it")
     return name, bound
+
+
+def _unusable(declared: Declaration, clause: str, bound: Any) -> str:
+    """Why no value can meet a constraint with bounds of that form; empty if one can. YAML reads `on` and `1` as no text."""
+    if clause == "valid_values":
+        wrong = [one for one in bound if not _is_of(one, declared.type)] if isinstance(bound, list) else []
+        if not isinstance(bound, list) or not bound:
+            return f"is {type_name(bound)}, must be a list of the values"
+        if wrong:
+            return f"has {_shown(wrong[0])}, which is {type_name(wrong[0])} and must be of type {declared.type}; quote a text"
+    if clause == "in_range" and not (isinstance(bound, list) and len(bound) == 2):
+        return "must be a list of the lower and the upper bound"
+    return ""
 
 
 def resolve(declarations: Mapping[str, Declaration], given: Mapping[str, Any]) -> dict[str, Any]:

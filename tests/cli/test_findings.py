@@ -223,5 +223,5 @@ def test_a_level_outside_of_the_profile(tool: Tool, tmp_path: Path) -> None:
     with changed_vnfd(folder) as content:
         delta = {"type": "tosca.policies.nfv.VduInitialDelta", "properties": {"initial_delta": {"number_of_instances": 1}}}
         content["topology_template"]["policies"].append({"initial": {**delta, "targets": ["Web"]}})
-    [warning] = tool.json("validate", str(folder))["warnings"]
+    warning, *_ = tool.json("validate", str(folder))["warnings"]
     assert "VDU Web: has 10 instances at level small, and its vdu_profile allows 0 to 9" in warning

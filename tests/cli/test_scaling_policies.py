@@ -116,3 +116,71 @@ def test_a_vdu_without_a_count_in_a_scaling_aspect_is_a_warning(tool: Tool, tmp_
     folder = write_package(tmp_path, [web], vdus={"Web": "web"}, aspects=["web"])
     warnings = tool.json("validate", str(folder))["warnings"]
     assert any("VDU Web is ConfigMap default/web, whose kind has no count" in warning for warning in warnings)
+
+
+@pytest.mark.parametrize(
+    "initial, scale_levels, profile, problems",
+    [
+        (1, {"small": 0, "big": 2}, (0, 9), []),
+        (None, {"small": 0, "big": 0}, (0, 9), []),
+        (
+            1,
+            {"small": 0, "big": 1},
+            (0, 9),
+            [
+                "VDU Web: has 3 instances at level big, and 2 by its initial_delta and its deltas at scale_level 1 of the "
+                "aspect web; change one of them"
+            ],
+        ),
+        (
+            1,
+            {"small": 0, "big": 2},
+            (0, 2),
+            [
+                "VDU Web: has 3 instances at level big, and its vdu_profile allows 0 to 2; change one of them",
+                "VDU Web: has 3 instances at scale_level 2 of the aspect web, and its vdu_profile allows 0 to 2; change one of "
+                "them",
+            ],
+        ),
+        (
+            0,
+            {"small": 1, "big": 3},
+            (1, 9),
+            [
+                "the instantiation level big has scale_level 3 of the aspect web, whose levels are 0 to 2 (max_scale_level); "
+                "change one of them",
+                "VDU Web: has 0 instances by its initial_delta, and its vdu_profile allows 1 to 9; change one of them",
+            ],
+        ),
+    ],
+)
+def test_numbers_that_do_not_agree_are_warnings(
+    tool: Tool,
+    folder: Path,
+    initial: int | None,
+    scale_levels: dict[str, int],
+    profile: tuple[int, int],
+    problems: list[str],
+) -> None:
+    with changed_vnfd(folder) as content:
+        template = content["topology_template"]
+        least, most = profile
+        template["node_templates"]["Web"]["properties"]["vdu_profile"] = {
+            "min_number_of_instances": least,
+            "max_number_of_instances": most,
+        }
+        if initial is not None:
+            properties = {"initial_delta": {"number_of_instances": initial}}
+            policy = {"type": "tosca.policies.nfv.VduInitialDelta", "properties": properties, "targets": ["Web"]}
+            template["policies"].append({"initial": policy})
+    change(
+        folder,
+        "levels",
+        ("properties", "levels"),
+        {
+            level: {"description": level, "scale_info": {"web": {"scale_level": number}}}
+            for level, number in scale_levels.items()
+        },
+    )
+    found = tool.json("validate", str(folder))["warnings"]
+    assert sorted(found) == sorted(f"Flavour simple: {problem}" for problem in problems)

@@ -75,6 +75,28 @@ def test_a_vnfd_without_parameters_declares_none(definitions: dict[str, Any]) ->
         ("A", {"type": "integer", "default": 9, "constraints": [{"less_than": 9}]}, "its default does not meet .*less_than: 9"),
         ("A", {"type": "integer", "constraints": [{"prime": True}]}, "each constraint is a mapping with one of equal"),
         ("A", {"type": "string", "default": "x", "metadata": {"secret": "true"}}, "a secret one is a string without default"),
+        ("A", {"constraints": [{"valid_values": "abc"}], "type": "string"}, "constraint valid_values is text, must be a list"),
+        (
+            "A",
+            {"constraints": [{"valid_values": []}], "type": "string"},
+            "constraint valid_values is a list, must be a list of the",
+        ),
+        (
+            "A",
+            {"type": "string", "constraints": [{"valid_values": ["off", True]}]},
+            "valid_values has True, which is a boolean and must be of type string; quote a text",
+        ),
+        (
+            "A",
+            {"type": "integer", "constraints": [{"valid_values": [1, "2"]}]},
+            "has 2, which is text and must be of type integer",
+        ),
+        (
+            "A",
+            {"type": "integer", "constraints": [{"in_range": 5}]},
+            "in_range must be a list of the lower and the upper bound",
+        ),
+        ("A", {"type": "integer", "constraints": [{"in_range": [5]}]}, "in_range must be a list of the lower and the upper"),
         ("A", {"type": "string", "constraints": [{"pattern": "(?=a)"}]}, "its pattern is no regular expression of RE2: "),
         ("A", {"type": "string", "constraints": [{"pattern": 5}], "default": "5"}, "its default cannot be checked"),
     ],
