@@ -19,7 +19,7 @@ import click
 from builds.programs import build
 from builds.progress import say, step
 
-from . import apt, existing, kubernetes, network, paths, preconditions, processes, virtualenv
+from . import apt, existing, kubernetes, machine, network, paths, preconditions, processes, virtualenv
 from .kind import docker, node_image
 from .kind.cluster import Kind
 from .ledger import Ledger
@@ -181,6 +181,7 @@ def _start(ledger: Ledger, parts: "dict[str, Part]") -> None:
             begin(build, family)
         apt.install(ledger, [package for part in parts.values() for package in part.packages])
         network.bridge(ledger)
+        machine.allow_many(ledger)
         for name, part in parts.items():
             begin(_start_part, ledger, name, part)
 

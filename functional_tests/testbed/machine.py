@@ -26,6 +26,9 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
 }
 
+# Each machine's systemd, kubelet and containerd take about twenty of the host's inotify instances, of which there are 128.
+_INOTIFY_INSTANCES = 1024
+
 # Where systemd-nspawn has its locks, and folders through which mounts reach machines.
 _NSPAWN = Path("/run/systemd/nspawn")
 
@@ -35,6 +38,11 @@ Type=oneshot
 RemainAfterExit=yes
 ExecStart=true
 """
+
+
+def allow_many(ledger: Ledger) -> None:
+    """Raise what the kernel allows by default to what the machines of a bed need together."""
+    ledger.at_least("fs/inotify/max_user_instances", _INOTIFY_INSTANCES)
 
 
 def foresee(ledger: Ledger) -> None:

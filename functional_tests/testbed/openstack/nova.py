@@ -8,7 +8,6 @@ from . import notice
 from .site import Site
 
 HOST = "hypervisor1"
-_INOTIFY_INSTANCES = 1024
 
 
 def start(site: Site) -> None:
@@ -29,8 +28,6 @@ def start_compute(site: Site) -> None:
     """The compute service; returns when servers can be scheduled to it."""
     home = site.home("nova")
     (home / "instances").mkdir()
-    # Each server's systemd takes about twenty of the host's, of which there are 128 in all.
-    site.ledger.at_least("fs/inotify/max_user_instances", _INOTIFY_INSTANCES)
     process = site.run_module(
         "nova-compute", "functional_tests.testbed.openstack.plugins.nova_compute", home / "nova-compute.conf",
         {notice.VARIABLE: str(site.folder / notice.SOCKET)},
