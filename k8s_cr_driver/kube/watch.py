@@ -41,7 +41,8 @@ aggregated API may not know `sendInitialEvents`, and ignore it. A server that kn
 TRIAL_LIMIT = 3.0
 """Seconds for which a reflector waits until another one knows whether the server sends initial events."""
 FORBIDDEN_GRACE = 30.0
-"""Seconds for which a server that has allowed a watch may forbid it: one that starts has not read its RBAC yet."""
+"""Seconds for which a server that has allowed a watch may forbid it, from the first time: one that starts has not read its
+RBAC yet, however long it was away."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,8 @@ class Reflector:
         self._ignores_initial_events = False
         self.failure: Unreadable | None = None
         self.last_error: DriverError | None = None
-        self._allowed_at = -FORBIDDEN_GRACE
+        self._was_allowed = False
+        self._forbidden_since: float | None = None
         self._stopped = threading.Event()
         self._response: urllib3.BaseHTTPResponse | None = None
         self._is_initial = False
@@ -194,12 +196,21 @@ class Reflector:
             self._version = ""
             if not self._is_served():
                 self._post(Unserved(self))
-        elif error.status == 403 and time.monotonic() - self._allowed_at < FORBIDDEN_GRACE:
+        elif error.status == 403 and self._was_allowed and self._forbidden_for() < FORBIDDEN_GRACE:
             pass
         elif error.status in (400, 403, 405, 422):
             self._post(Broken(self, error))
             return True
         return False
+
+    def _allowed(self) -> None:
+        self.failure, self._was_allowed, self._forbidden_since = None, True, None
+
+    def _forbidden_for(self) -> float:
+        now = time.monotonic()
+        if self._forbidden_since is None:
+            self._forbidden_since = now
+        return now - self._forbidden_since
 
     def _is_served(self) -> bool:
         """Whether discovery still lists the kind: a single 404, of a proxy or a lagging API server, is no proof."""
@@ -251,8 +262,7 @@ class Reflector:
     def _watch(self, *options: tuple[str, str]) -> urllib3.BaseHTTPResponse:
         query = [("watch", "true"), ("allowWatchBookmarks", "true"), ("labelSelector", self.selector), *options]
         response = self._connection.stream(self.resource.path(self.namespace), query, IDLE_LIMIT)
-        self.failure = None
-        self._allowed_at = time.monotonic()
+        self._allowed()
         return response
 
     def _list(self) -> None:
@@ -265,8 +275,7 @@ class Reflector:
             found |= {key_of(live): kept for live in listed if (kept := self._keep(live)) is not None}
             version = page["metadata"].get("resourceVersion") or ""
         self._post(Relist(self, found, asked_at))
-        self.failure = None
-        self._allowed_at = time.monotonic()
+        self._allowed()
         self._version = version
 
     def _expect_silence(self) -> None:
@@ -302,7 +311,6 @@ class Reflector:
             raise TransportError(f"WATCH {self.resource.plural}: other responses have the memory of this conductor") from None
         finally:
             self._response = None
-            self._allowed_at = time.monotonic()
             response.close()
 
 

@@ -19,6 +19,7 @@ from k8s_cr_driver.kube.watch import Broken, Change, InitialEvents, Message, Ref
 from k8s_cr_driver.kube.watch_events import ends_initial_events, object_of
 from k8s_cr_driver.objects.keys import GroupKind
 from tests.fake_api import FakeApi, faults
+from tests.fake_api.recording import Request
 from tests.instance import config_map
 
 CONFIG_MAPS = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list", "watch"}))
@@ -239,6 +240,44 @@ def test_what_was_allowed_until_the_stream_broke_may_be_forbidden_for_a_moment(
     api.break_streams(faults.stream_end())
     api.put(config_map("a"))
     assert listener.next() == "now: a"
+
+
+def test_a_server_that_was_away_for_long_may_forbid_for_a_moment_what_it_had_allowed(
+    api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(watch, "time", clock)
+    listener.open()
+    assert listener.next() == "all: "
+    came_back = clock.now + 2 * watch.FORBIDDEN_GRACE
+
+    def is_away(_: Request) -> bool:
+        clock.now += 10
+        return clock.now < came_back
+
+    api.fail(faults.status(503, "ServiceUnavailable"), when=is_away, times=100)
+    api.fail(faults.status(403, "Forbidden"), when=lambda _: clock.now >= came_back, times=2)
+    api.break_streams(faults.stream_end())
+    api.put(config_map("a"))
+    assert listener.next() == "now: a"
+
+
+def test_what_stays_forbidden_ends_the_stream_after_a_while(
+    api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(watch, "time", clock)
+    listener.open()
+    assert listener.next() == "all: "
+
+    def passes(_: Request) -> bool:
+        clock.now += watch.FORBIDDEN_GRACE / 3
+        return True
+
+    api.fail(faults.status(403, "Forbidden"), when=passes, times=100)
+    api.break_streams(faults.stream_end())
+    message = listener.inbox.get(timeout=10)
+    assert isinstance(message, Broken)
 
 
 def test_a_kind_that_is_served_no_more_is_reported_and_listed_when_it_is_served_again(api: FakeApi, listener: Listener) -> None:
