@@ -9,6 +9,7 @@ import click
 
 from k8s_cr_driver.cli.failures import Command
 from k8s_cr_driver.package import csar, tosca_meta
+from sample_packages import balancers as outside
 from sample_packages import infrastructure, upstream
 from sample_packages import sender as credential_sender
 
@@ -31,17 +32,23 @@ def _provider(_context: click.Context, _parameter: click.Parameter, chosen: str)
     "--sender", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
     help="Settings of the credential sender that packages of workload clusters are to have.",
 )  # fmt: skip
+@click.option(
+    "--balancers", is_flag=True, help=f"HAProxy and keepalived of {outside.SAMPLE} are on two servers outside the masters.",
+)  # fmt: skip
 @click.argument("names", nargs=-1, type=click.Choice(list(FOLDERS)))
-def main(output: Path, provider: str, sender: Path | None, names: tuple[str, ...]) -> None:
+def main(output: Path, provider: str, sender: Path | None, balancers: bool, names: tuple[str, ...]) -> None:
     """Make NAME.csar of each sample package that is named, or of all."""
     for name in names or FOLDERS:
-        click.echo(make(name, output, provider, sender))
+        click.echo(make(name, output, provider, sender, balancers=balancers))
 
 
-def make(name: str, output: Path, provider: str = infrastructure.DEFAULT, sender: Path | None = None) -> Path:
+def make(
+    name: str, output: Path, provider: str = infrastructure.DEFAULT, sender: Path | None = None, *, balancers: bool = False
+) -> Path:
     """Make one package and return its CSAR file.
 
-    `provider` is that of a management cluster, `sender` the settings of the credential sender of a workload cluster.
+    `provider` is that of a management cluster, `sender` the settings of the credential sender of a workload cluster, and
+    `balancers` gives a cluster of several masters load balancers outside them.
     """
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work, name)
@@ -49,6 +56,8 @@ def make(name: str, output: Path, provider: str = infrastructure.DEFAULT, sender
         upstream.add(name, folder, provider)
         if sender and name in credential_sender.SAMPLES:
             credential_sender.add(folder, sender)
+        if balancers and name == outside.SAMPLE:
+            outside.add(folder)
         return csar.build(folder, output / f"{name}.csar")
 
 

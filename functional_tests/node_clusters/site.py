@@ -232,9 +232,10 @@ class Site:
         return requests.get(url, headers=headers, verify=str(file), timeout=10).status_code
 
     def holders(self) -> list[Server]:
-        """The masters that have the virtual IP."""
-        shown = {one.id: self.nodes[one.id].machine.run("ip", "-o", "-4", "address", "show") for one in self.of(MASTERS)}
-        return [one for one in self.of(MASTERS) if f" {self.deployed.vip}/" in shown[one.id]]
+        """The masters and load balancers that have the virtual IP."""
+        able = [*self.of(MASTERS), *self.of(BALANCER)]
+        shown = {one.id: self.nodes[one.id].machine.run("ip", "-o", "-4", "address", "show") for one in able}
+        return [one for one in able if f" {self.deployed.vip}/" in shown[one.id]]
 
 
 @contextmanager

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -16,15 +14,14 @@ import pytest
 from builds import commands
 
 from ..conftest import Summary
-from ..testbed.nodes import Node
-from ..testbed.openstack import network as switch
-from ..testbed.openstack import security
+from ..testbed.nodes import USER, Node
 from ..testbed.processes import until
+from .masters import PORT, is_reached, keep_a_pod_on, members, secured
 from .probe import Probe
-from .site import MASTERS, VIM, VIP, WORKERS, Server, Site, name_of
+from .site import BALANCER, MASTERS, VIM, VIP, WORKERS, Server, Site, name_of
 
 SITE = Site
-PORT = 16443
+OUTSIDE = {"vdu_id": BALANCER, "ssh_cp_name": f"{BALANCER}_CP1", "ssh_username": USER, "script_path": "Scripts/balancer.sh"}
 PHASES = ("installation", "load balancing", "first master", "manifests", "masters", "workers")
 # Seconds, however busy the host is.
 BACK_WITHIN, READY_WITHIN = 180.0, 300.0
@@ -125,7 +122,7 @@ def test_a_virtual_ip_that_two_have_fails_the_operation(site: Site) -> None:
     outcome = site.operate("heal_end")
     machine.run("ip", "address", "delete", f"{VIP}/32", "dev", "eth0")
     commands.run(["ip", "neighbour", "flush", VIP])  # the host may have learned the other's link address
-    assert "has the virtual IP; exactly one master has to, within" in outcome.failure
+    assert "has the virtual IP; exactly one server has to, within" in outcome.failure
     assert name_of(other) in outcome.failure and name_of(holder(site)) in outcome.failure
     outcome = site.operate("heal_end")
     assert (outcome.failure, outcome.changes) == ("", 0)
@@ -190,37 +187,52 @@ def test_no_master_is_touched_when_two_of_three_are_dead(site: Site) -> None:
     assert until(lambda: is_whole(site), READY_WITHIN, pause=0.5)
 
 
+def test_two_servers_outside_take_the_balancing_over(site: Site, summary: Summary) -> None:
+    """The masters end it, as those of an instance that has begun so never have it."""
+    site.conductor.write("Scripts/balancer.sh", "#!/bin/sh\nset -eu\ncommand -v haproxy keepalived\n")
+    for number in range(2):
+        site.add(BALANCER, number)
+    outcome = site.operate("heal_end", external_lb_param=OUTSIDE)
+    assert f"{BALANCER}_CP1: the port of the servers" in outcome.failure
+    for one in site.of(MASTERS):
+        run("systemctl disable --now --quiet keepalived haproxy", site.nodes[one.id])
+    site.deployed.paired = (BALANCER,)
+    outcome = site.operate("heal_end", external_lb_param=OUTSIDE)
+    assert (outcome.failure, holder(site).vdu) == ("", BALANCER)
+    outcome = site.operate("heal_end")
+    assert (outcome.failure, outcome.changes) == ("", 0)
+    assert outcome.connections <= 2 * len(site.deployed.servers)
+    seconds = outage(site, holder(site), Node.cut_off, Node.connect)
+    summary(f"seconds without the API: the link of a load balancer down {seconds:.1f}")
+
+
+def test_a_load_balancer_is_replaced_while_the_other_one_has_the_virtual_ip(site: Site) -> None:
+    old = holder(site)
+    assert "no other load balancer responds" in site.operate("heal_start", *site.of(BALANCER)).failure
+    assert holder(site) == old
+    assert site.operate("heal_start", old).failure == ""
+    other = holder(site)
+    assert other != old
+    new = site.replace(old)
+    assert site.operate("heal_end", new).failure == ""
+    assert haproxy(site, new) == haproxy(site, other)
+    assert (holder(site), site.asked_by_vim("/api/v1/namespaces")) == (other, 200)
+
+
+def test_a_replaced_master_leaves_the_load_balancers_and_comes_back(site: Site) -> None:
+    old = site.of(MASTERS)[1]
+    assert site.operate("heal_start", old).failure == ""
+    assert [name_of(old) in haproxy(site, one) for one in site.of(BALANCER)] == [False, False]
+    new = site.replace(old)
+    outcome = site.operate("heal_end", new)
+    assert (outcome.failure, site.ready()) == ("", site.names())
+    assert [name_of(new) in haproxy(site, one) for one in site.of(BALANCER)] == [True, True]
+    assert site.nodes[new.id].machine.run("sh", "-c", "systemctl is-active keepalived || true").strip() != "active"
+
+
 def test_a_terminate_takes_the_vim_away_first(site: Site) -> None:
     assert site.operate("terminate_start").failure == ""
     assert (list(site.vims), site.tacker.vims) == (["vim1"], {})
-
-
-def is_reached(address: str) -> bool:
-    try:
-        socket.create_connection((address, PORT), timeout=LOOK).close()
-    except OSError:
-        return False
-    return True
-
-
-@contextmanager
-def secured(node: Node, pairs: list[str]) -> Iterator[None]:
-    """A security group permits everything meanwhile; the port may send from its own address and these."""
-    permitted = [{"direction": one, "ethertype": "IPv4", "protocol": None} for one in ("ingress", "egress")]
-    unnamed = {"remote_group_id": None, "remote_ip_prefix": None, "port_range_min": None, "port_range_max": None}
-    port = {
-        "port_security_enabled": True,
-        "security_groups": ["all"],
-        "fixed_ips": [{"ip_address": node.address}],
-        "allowed_address_pairs": [{"ip_address": one} for one in pairs],
-    }
-    group = {"security_group_rules": [{**one, **unnamed} for one in permitted]}
-    namespace = f"k8scr-{node.name}"
-    switch.load(namespace, security.TABLE, security.rules([port], {"all": group}, {}))
-    try:
-        yield
-    finally:
-        commands.run(["ip", "netns", "exec", namespace, "nft", "delete", "table", *security.TABLE.split()])
 
 
 def run(line: str, node: Node) -> None:
@@ -245,6 +257,11 @@ def holder(site: Site) -> Server:
     return one
 
 
+def haproxy(site: Site, server: Server) -> str:
+    """The configuration of HAProxy on a server."""
+    return site.nodes[server.id].machine.run("cat", "/etc/haproxy/haproxy.cfg")
+
+
 def is_whole(site: Site) -> bool:
     """All nodes are Ready, each API server responds, and one master has the virtual IP."""
     try:
@@ -252,44 +269,3 @@ def is_whole(site: Site) -> bool:
         return ready == ["ok"] * len(ready) and site.ready() == site.names() and len(site.holders()) == 1
     except RuntimeError:
         return False
-
-
-def members(site: Site, by: Server | None = None) -> set[str]:
-    """The names of etcd's members."""
-    pki = "/etc/kubernetes/pki/etcd"
-    certificate = ["--cacert", f"{pki}/ca.crt", "--cert", f"{pki}/healthcheck-client.crt", "--key"]
-    key = f"{pki}/healthcheck-client.key"
-    url = "https://127.0.0.1:2379/v3/cluster/member/list"
-    machine = site.nodes[(by or site.of(MASTERS)[0]).id].machine
-    listed = machine.run("curl", "--silent", "--fail", *certificate, key, "--request", "POST", "--data", "{}", url)
-    return {one["name"] for one in json.loads(listed)["members"]}
-
-
-def keep_a_pod_on(site: Site, server: Server) -> None:
-    """A Pod of a Deployment runs there, and none of it may be evicted."""
-    labels = {"app": "kept"}
-    container = {"name": "web", "image": "nginx", "imagePullPolicy": "IfNotPresent"}
-    spec = {"nodeSelector": {"kubernetes.io/hostname": site_label(site, server)}, "containers": [container]}
-    template = {"metadata": {"labels": labels}, "spec": {**spec, "terminationGracePeriodSeconds": 1}}
-    objects = [
-        {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": "kept"},
-            "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
-        },
-        {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": {"name": "kept"},
-            "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}},
-        },
-    ]
-    site.apply(*objects)
-    site.kubectl("rollout", "status", "deployment/kept", "--timeout=300s")
-
-
-def site_label(site: Site, server: Server) -> str:
-    """What the kubelet says of its host."""
-    node = json.loads(site.kubectl("get", "node", name_of(server), "--output=json"))
-    return str(node["metadata"]["labels"]["kubernetes.io/hostname"])

@@ -9,10 +9,11 @@ from typing import Any
 
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
-from k8s_cr_driver.node_clusters import inventory, parameters
+from k8s_cr_driver.node_clusters import balancers, inventory, parameters
+from k8s_cr_driver.node_clusters.groups import Group
 from k8s_cr_driver.node_clusters.kubespray import parameters as kubespray
 from k8s_cr_driver.node_clusters.kubespray.parameters import Balancer
-from k8s_cr_driver.node_clusters.parameters import PARAMETER, Group, Parameters
+from k8s_cr_driver.node_clusters.parameters import PARAMETER, Parameters
 from k8s_cr_driver.node_clusters.storage import parameters as storage
 from k8s_cr_driver.objects.fields import entries, field, mapping, similar, texts
 from k8s_cr_driver.package import hot, scripts, vnfd
@@ -79,14 +80,29 @@ def _of(
     if asked is not None:
         yield from _names(found, vdus, asked, least, is_balanced=driver == KUBESPRAY)
         yield from _beside(found, asked, balancer)
-    named_masters = {asked.masters.vdu_id} & vdus if asked else set()
-    masters = sorted(named_masters or {vdu for vdu in vdus if found.pairs(vdu)})
-    if not masters and least > 1:
+    paired = {vdu for vdu in vdus if found.pairs(vdu)}
+    outside = _outside(template, vdus, paired, asked, least)
+    masters = ({asked.masters.vdu_id} & vdus if asked else set()) or (paired - outside)
+    if not outside and not masters and least > 1:
         yield "no port of a VDU has allowed_address_pairs; the masters' port needs the address of the virtual IP there"
-    for vdu in masters:
-        if least > 1 or found.pairs(vdu):
+    for vdu in sorted(outside or masters):
+        if least > 1 or outside or vdu in paired:
             yield from _pairs(found, vdu)
+    for vdu in sorted(masters):
         yield from _counts(template, vdu, least)
+    for vdu in sorted(outside):
+        yield from _too_few(template, vdu)
+
+
+def _outside(
+    template: Mapping[str, Any], vdus: set[str], paired: set[str], asked: Parameters | None, least: int
+) -> set[str]:
+    """The VDU of load balancers outside the masters: by the request, or by what no masters would be like."""
+    if asked is not None:
+        return {asked.balancers.group.vdu_id} & vdus if asked.balancers else set()
+    counts = {vdu: {count for _, count in _listed(template, vdu)} for vdu in vdus}
+    may_be_masters = any(all(count >= least and count % 2 for count in counts[vdu]) for vdu in vdus - paired if counts[vdu])
+    return {vdu for vdu in paired if may_be_masters and counts[vdu] == {balancers.COUNT}}
 
 
 def _pairs(found: Hot, vdu: str) -> Iterator[str]:
@@ -100,20 +116,45 @@ def _pairs(found: Hot, vdu: str) -> Iterator[str]:
 
 def _counts(template: Mapping[str, Any], vdu: str, least: int) -> Iterator[str]:
     """The number of masters is odd, whatever the level."""
+    for name, deltas in _scaled(template, vdu):
+        if any(_number(one) % 2 for one in deltas):
+            yield f"policy {name}: adds an odd number of masters to {vdu}, which would then have an even one"
+    for name, count in _listed(template, vdu):
+        if count < least or count % 2 == 0:
+            yield f"policy {name}: {vdu} has {count} masters; etcd needs an odd number, at least {least}"
+
+
+def _too_few(template: Mapping[str, Any], vdu: str) -> Iterator[str]:
+    """The number of load balancers is the same always, whatever the level."""
+    for name, _ in _scaled(template, vdu):
+        yield f"policy {name}: scales {vdu}; the number of load balancers stays, and such a scale is refused"
+    for name, count in _listed(template, vdu):
+        if count < balancers.COUNT:
+            yield f"policy {name}: {vdu} has {count} load balancers; the virtual IP needs at least {balancers.COUNT}"
+
+
+def _policies(template: Mapping[str, Any], vdu: str) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
+    """Name and properties of each that counts servers of the VDU, and whether it scales them."""
     for entry in entries(template, "policies"):
         for name, policy in entry.items():
-            kind = str(field(policy, "type")).removeprefix("tosca.policies.nfv.")
-            if vdu not in texts(policy, "targets"):
-                continue
-            if kind == "VduScalingAspectDeltas":
-                deltas = mapping(policy, "properties", "deltas").values()
-                if any(_number(one) % 2 for one in deltas):
-                    yield f"policy {name}: adds an odd number of masters to {vdu}, which would then have an even one"
-                continue
-            counts = [mapping(policy, "properties", "initial_delta"), *mapping(policy, "properties", "levels").values()]
-            for count in filter(None, map(_number, counts)):
-                if count < least or count % 2 == 0:
-                    yield f"policy {name}: {vdu} has {count} masters; etcd needs an odd number, at least {least}"
+            if vdu in texts(policy, "targets"):
+                is_delta = str(field(policy, "type")).endswith(".VduScalingAspectDeltas")
+                yield name, mapping(policy, "properties"), is_delta
+
+
+def _scaled(template: Mapping[str, Any], vdu: str) -> Iterator[tuple[str, Iterable[Any]]]:
+    """Policies that scale the VDU, each with its deltas."""
+    for name, properties, is_delta in _policies(template, vdu):
+        if is_delta:
+            yield name, mapping(properties, "deltas").values()
+
+
+def _listed(template: Mapping[str, Any], vdu: str) -> Iterator[tuple[str, int]]:
+    """Policies that set a number of servers of the VDU, each with every such number."""
+    for name, properties, is_delta in _policies(template, vdu):
+        counts = [mapping(properties, "initial_delta"), *mapping(properties, "levels").values()]
+        for count in filter(None, map(_number, counts)) if not is_delta else ():
+            yield name, count
 
 
 def _number(value: Any) -> int:
@@ -124,7 +165,8 @@ def _number(value: Any) -> int:
 def _names(found: Hot, vdus: Iterable[str], asked: Parameters, least: int, *, is_balanced: bool) -> Iterator[str]:
     """What the request names is in the VNFD and in the templates. is_balanced: a load balancer has the API, and no port."""
     known = sorted(vdus)
-    for section, group in (("master_node", asked.masters), ("worker_node", asked.workers)):
+    outside = ((balancers.SECTION, asked.balancers.group),) if asked.balancers else ()
+    for section, group in (("master_node", asked.masters), ("worker_node", asked.workers), *outside):
         if group.vdu_id and group.vdu_id not in known:
             yield f"{PARAMETER}.{section}.vdu_id: {group.vdu_id} is no VDU{_hint(group.vdu_id, known)}"
             continue
@@ -171,7 +213,7 @@ def _parameters(request: Path, flavours: Mapping[str, Mapping[str, Any]]) -> tup
 
 def _missing_files(folder: Path, asked: Parameters, balancer: Balancer | None) -> Iterator[str]:
     volumes = (one.path for one in asked.storage.registrations)
-    others = (balancer.script_path,) if balancer is not None else ()
+    others = [one.script_path for one in (balancer, asked.balancers) if one is not None]
     for path in filter(None, (asked.script_path, *asked.manifests, *volumes, *others)):
         if not (folder / path).is_file():
             yield f"additionalParams.{PARAMETER}: {path} is not in the package"

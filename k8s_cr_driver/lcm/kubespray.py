@@ -64,7 +64,7 @@ class KubesprayOperation(Operation):
         balancer = self._balancer(self._stack)
         nodes, storage = self._inventory(self._stack, balancer), self._shares.server
         servers = (*nodes.nodes, *filter(None, (balancer, storage)))
-        self.pinned = {server: keys for server, keys in self.pinned.items() if server in {one.server for one in servers}}
+        self.pinned.forget_others(servers)
         reach = {node.name: self._host(self._cloud, node) for node in servers if node.is_there}
         return Run(
             *(hosts, reach, self.call.instance["id"], nodes, self.parameters, self._package(), self._progress),

@@ -16,22 +16,23 @@ from typing import Any
 from k8s_cr_driver.cloud import access, stack
 from k8s_cr_driver.cloud.access import Cloud
 from k8s_cr_driver.credentials import tacker
-from k8s_cr_driver.errors import DriverError, InvalidRequest
+from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.lcm import conf, hook
+from k8s_cr_driver.lcm.pinned_keys import PinnedKeys
 from k8s_cr_driver.lcm.workers import most_of_a_project, worker_of
 from k8s_cr_driver.logs import logger
 from k8s_cr_driver.node_clusters import inventory, parameters, run, vim
+from k8s_cr_driver.node_clusters.contents import Package
 from k8s_cr_driver.node_clusters.inventory import Node, Role
 from k8s_cr_driver.node_clusters.kubeadm import configuration
 from k8s_cr_driver.node_clusters.parameters import PARAMETER, Parameters
 from k8s_cr_driver.node_clusters.storage import inventory as storage_inventory
 from k8s_cr_driver.node_clusters.storage import persistent_volumes as storage_volumes
 from k8s_cr_driver.node_clusters.storage import run as storage_run
-from k8s_cr_driver.objects.fields import mapping, text, texts
+from k8s_cr_driver.objects.fields import mapping, text
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import files
-from k8s_cr_driver.ssh import host_keys
 from k8s_cr_driver.ssh.host import Host
 from k8s_cr_driver.ssh.hosts import Hosts
 from k8s_cr_driver.vnf.additional_params import Options
@@ -41,9 +42,6 @@ KEY = "node_cluster"
 """Key in the metadata of the VnfInstance and in user_script_err_handling_data."""
 USER_DATA = ("lcm-operation-user-data", "lcm-operation-user-data-class")
 """Keys of additionalParams by which Tacker finds the class that fills in the templates."""
-KEYS_WITHIN = 300.0
-"""Seconds in which a new server prints its host keys on its console."""
-PAUSE = 2.0
 WAIT_TIMEOUT = "wait-timeout"
 GRACE = 30.0
 """Seconds by which the alarm is later than the deadline, at which a command ends with a better message."""
@@ -72,12 +70,11 @@ class Operation:
         self.stored["parameters"] = parameters.merged(given, kept)
         if call.operation == "instantiate_end":
             self.stored["user_data"] = {key: call.additional_params[key] for key in USER_DATA if key in call.additional_params}
-        known = mapping(self.stored, "host_keys")
-        self.pinned: dict[str, list[str]] = {server: texts(known, server) for server in known}
         most = call.options.max_wait_timeout
         asked = Options().updated({WAIT_TIMEOUT: call.additional_params.get(WAIT_TIMEOUT)}).wait_timeout
         self.seconds: float = min(asked or most, most)
         self.until = time.monotonic() + self.seconds
+        self.pinned = PinnedKeys(self.stored, self.until, self._progress)
 
     def _read(self, given: Any, kept: Mapping[str, Any]) -> Parameters:
         """The parameters of this way to make a cluster. Raises InvalidRequest with all mistakes."""
@@ -141,9 +138,9 @@ class Operation:
             )
 
     def _leave(self) -> None:
-        vdu, servers = text(self.stored, "storage", "vdu"), inventory.leaving(self.call.grant_request)
-        if self.call.operation == "scale_start" and vdu and storage_inventory.is_scaled(self.call.grant_request, vdu):
-            raise InvalidRequest(f"VDU {vdu}: the storage server is one server with its volumes, and cannot be scaled")
+        if self.call.operation == "scale_start":
+            self._check_scale()
+        servers = inventory.leaving(self.call.grant_request)
         if not servers:
             return
         if self.call.operation == "heal_start" and not self.call.request.get("vnfcInstanceId"):
@@ -157,6 +154,19 @@ class Operation:
                 servers.remove(volumes.inventory.server.server)
             if servers:
                 one.leave(servers)
+
+    def _check_scale(self) -> None:
+        """Raises InvalidRequest for servers whose number stays."""
+        balancers = self.parameters.balancers
+        fixed = dict.fromkeys(
+            inventory.vdus(self.call.instance, balancers.group) if balancers else (),
+            "the load balancers know each other, and their number stays: they",
+        )
+        if vdu := text(self.stored, "storage", "vdu"):
+            fixed[vdu] = "the storage server is one server with its volumes, and"
+        for vdu, why in fixed.items():
+            if storage_inventory.is_scaled(self.call.grant_request, vdu):
+                raise InvalidRequest(f"VDU {vdu}: {why} cannot be scaled")
 
     def _remove(self) -> None:
         """The cluster goes with its servers."""
@@ -211,8 +221,8 @@ class Operation:
         leaving = inventory.leaving(self.call.grant_request)
         found = inventory.read(self.call.instance, self.parameters, self._stack, self.least_masters, leaving)
         server = self._shares.server
-        nodes = (*found.nodes, *((server,) if server else ()))
-        self.pinned = {server: keys for server, keys in self.pinned.items() if server in {one.server for one in nodes}}
+        nodes = (*found.servers, *((server,) if server else ()))
+        self.pinned.forget_others(nodes)
         reach = {node.name: self._host(cloud, node) for node in nodes if node.is_there}
         return run.Run(hosts, reach, self.call.instance["id"], found, self.parameters, self._package(), self._progress)
 
@@ -264,13 +274,13 @@ class Operation:
         return access.of_vim(interface, login, verify, rules, self.until, self._progress)
 
     def _host(self, cloud: Cloud, node: Node) -> Host:
-        user, password = self._login(node)
+        given, (user, password) = self.parameters, self._login(node)
         return Host(
             node.name,
             node.ssh,
             user,
-            trusted=self.parameters.ssh_host_keys or tuple(self._keys(cloud, node)),
-            authorities=self.parameters.ssh_host_authorities,
+            trusted=given.ssh_host_keys or (() if given.ssh_host_authorities else tuple(self.pinned.of(cloud, node))),
+            authorities=given.ssh_host_authorities,
             private_key=self._key[0] if self._key else "",
             password=password,
         )
@@ -280,29 +290,15 @@ class Operation:
         server = self.parameters.storage.server
         if server is not None and node.role is Role.STORAGE:
             return server.username, server.password
+        if node.role is Role.BALANCER and self.parameters.balancers:
+            return self.parameters.balancers.group.username, self.parameters.balancers.group.password
         group = self.parameters.masters if node.is_master else self.parameters.workers
         return group.username, group.password
 
-    def _keys(self, cloud: Cloud, node: Node) -> list[str]:
-        """The pinned keys of a server; of a new one, those that it has printed on its console."""
-        if self.parameters.ssh_host_authorities:
-            return []
-        if node.server not in self.pinned:
-            end = time.monotonic() + KEYS_WITHIN
-            while not (found := host_keys.of_console(stack.console(cloud, node.server))):
-                if time.monotonic() > min(end, self.until):
-                    raise DriverError(
-                        f"{node.name}: the console of the server {node.server} shows no SSH host keys within "
-                        f"{KEYS_WITHIN:.0f} s; cloud-init prints them, unless emit_keys_to_console of its section ssh is false"
-                    )
-                time.sleep(PAUSE)
-            self.pinned[node.server] = found
-            self._progress(f"{node.name}: host keys read from the console")
-        return self.pinned[node.server]
-
-    def _package(self) -> run.Package:
-        paths = self.parameters.manifests
-        return run.Package(self._file(self.parameters.script_path), tuple(map(self._file, paths)))
+    def _package(self) -> Package:
+        given = self.parameters
+        of_balancers = self._file(given.balancers.script_path) if given.balancers else ""
+        return Package(self._file(given.script_path), of_balancers, tuple(map(self._file, given.manifests)))
 
     def _file(self, path: str) -> str:
         """The text of a file of the package; "" for no path."""
@@ -313,7 +309,7 @@ class Operation:
 
     def _keep(self) -> None:
         is_over = self.call.operation in ("terminate_end", "instantiate_rollback_end")
-        kept = {} if is_over else {**self.stored, "host_keys": self.pinned}
+        kept = {} if is_over else {**self.stored, **self.pinned.kept}
         metadata = self.call.instance["metadata"] = mapping(self.call.instance, "metadata")
         for owner in (metadata, self.call.error_data):
             owner.pop(KEY, None)

@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
-from k8s_cr_driver.node_clusters.parameters import API_SERVER_PORT, Group, Parameters
+from k8s_cr_driver.node_clusters import balancers
+from k8s_cr_driver.node_clusters.groups import Group
+from k8s_cr_driver.node_clusters.parameters import API_SERVER_PORT, Parameters
 from k8s_cr_driver.objects.fields import entries, text
 
 if TYPE_CHECKING:  # whose libraries are slow to import
@@ -35,7 +37,7 @@ class Role(enum.Enum):
 
 @dataclass(frozen=True)
 class Node:
-    """A server that is, or becomes, a node of the cluster."""
+    """A server that is, or becomes, a node of the cluster, or serves it."""
 
     server: str
     """Its id in Nova."""
@@ -70,6 +72,12 @@ class Inventory:
 
     nodes: tuple[Node, ...]
     endpoint: Endpoint
+    balancers: tuple[Node, ...] = ()
+    """Servers outside the masters that have the virtual IP; () if the masters have it."""
+
+    @property
+    def servers(self) -> tuple[Node, ...]:
+        return (*self.nodes, *self.balancers)
 
     @property
     def masters(self) -> tuple[Node, ...]:
@@ -80,9 +88,15 @@ class Inventory:
         """Whether the API is at a virtual IP, and not at the only master."""
         return all(node.address != self.endpoint.address for node in self.masters)
 
+    @property
+    def balancing(self) -> tuple[Node, ...]:
+        """The servers with HAProxy and keepalived; () where the API is at the only master."""
+        return (self.balancers or self.masters) if self.is_balanced else ()
+
     def without(self, servers: Iterable[str]) -> Inventory:
+        """With other nodes only. The balancers stay: another server will be at the address of one that leaves."""
         leaving = set(servers)
-        return Inventory(tuple(node for node in self.nodes if node.server not in leaving), self.endpoint)
+        return replace(self, nodes=tuple(node for node in self.nodes if node.server not in leaving))
 
 
 def stack_of(instance: Mapping[str, Any]) -> tuple[str, str]:
@@ -101,7 +115,8 @@ def read(
 
     least: of masters; a single one may have the API at its own port. leaving: servers that the operation removes.
 
-    Raises InvalidPackage if there are too few masters, or an even number, or if one of them may not have the virtual IP.
+    Raises InvalidPackage if there are too few masters or balancers, or an even number of masters, or if a server that balances
+    may not have the virtual IP.
     """
     masters, workers = nodes(instance, parameters, stack, leaving)
     if len(masters) < least or len(masters) % 2 == 0:
@@ -115,12 +130,40 @@ def read(
     vip = stack.port(of, parameters.cluster_cp_name)
     public = stack.address(of, parameters.cluster_fip_name) if parameters.cluster_fip_name else vip.floating
     found = Inventory((*masters, *workers), Endpoint(vip.address, public or vip.address, parameters.api_port))
+    group = parameters.masters
+    if parameters.balancers:
+        group = parameters.balancers.group
+        found = replace(found, balancers=_outside(instance, group, stack, leaving))
+        _check_apart(found, parameters.cluster_cp_name)
     if not found.is_balanced and len(masters) == 1:
         return replace(found, endpoint=replace(found.endpoint, port=API_SERVER_PORT))
-    there = {node.server for node in masters if node.is_there}
-    vnfcs = [one for one in _vnfcs(instance, parameters.masters) if server_of(one) in there]
-    _check_pairs(vnfcs, parameters.masters, stack, vip.address)
+    there = {node.server for node in found.balancers or found.masters if node.is_there}
+    _check_pairs([one for one in _vnfcs(instance, group) if server_of(one) in there], group, stack, vip.address)
     return found
+
+
+def _outside(instance: Mapping[str, Any], group: Group, stack: Stack, leaving: Collection[str]) -> tuple[Node, ...]:
+    found = tuple(_node(vnfc, Role.BALANCER, group, stack, leaving) for vnfc in _vnfcs(instance, group))
+    if len(found) < balancers.COUNT:
+        raise InvalidPackage(
+            f"VDU {group.label}: has {len(found)} servers; load balancers are at least {balancers.COUNT}, so that another one "
+            "takes the virtual IP over: change the number of instances in the VNFD"
+        )
+    return found
+
+
+def _check_apart(found: Inventory, name: str) -> None:
+    """With balancers the API cannot be at a server's own port."""
+    if any(one.address == found.endpoint.address for one in found.servers):
+        raise InvalidPackage(
+            f"{name}: is the port of a server; with {balancers.SECTION} cluster_cp_name names a port of its own in the top "
+            "template, whose address the load balancers share"
+        )
+
+
+def vdus(instance: Mapping[str, Any], group: Group) -> list[str]:
+    """The VDUs of a group's servers: one, also where the group is named by its aspect."""
+    return sorted({group.vdu_id, *(text(vnfc, "vduId") for vnfc in _vnfcs(instance, group))} - {""})
 
 
 def nodes(

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidRequest
-from k8s_cr_driver.node_clusters import checks
+from k8s_cr_driver.node_clusters import balancers, checks
+from k8s_cr_driver.node_clusters.balancers import Balancers
+from k8s_cr_driver.node_clusters.groups import Group
 from k8s_cr_driver.node_clusters.storage import parameters as storage
 from k8s_cr_driver.objects.fields import mapping, similar, text, type_name
 from k8s_cr_driver.redaction import lines
@@ -31,25 +33,6 @@ _CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)?(.*)@", re.IGNORECASE)
 SETTINGS = "settings"
 _SECRET = re.compile("passw|(secret|token|private_key|secret_key)$", re.IGNORECASE)
 """In the name of one of `settings`, which are variables of Ansible, whose value is a text."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """The servers of one role."""
-
-    vdu_id: str
-    aspect_id: str
-    """The name of the Heat group that has them, where `vdu_id` is not given."""
-    ssh_cp_name: str
-    """The resource of the VDU's template, a port or a floating IP, at which SSH reaches a server."""
-    nic_cp_name: str
-    """The port by which the nodes reach each other; that of `ssh_cp_name` by default."""
-    username: str
-    password: str = field(default="", repr=False)
-
-    @property
-    def label(self) -> str:
-        return self.vdu_id or self.aspect_id
 
 
 @dataclass(frozen=True)
@@ -82,13 +65,16 @@ class Parameters:
     drain_timeout: int
     proxy: Mapping[str, str] = field(repr=False)
     storage: storage.Storage
+    balancers: Balancers | None
+    """Where they are no masters."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """Values that no error may have, although a script of the package is given them."""
         credentials = [found[2] for value in self.proxy.values() if (found := _CREDENTIALS.match(value))]
         passwords = [one.partition(":")[2] for one in credentials]
-        return (self.masters.password, self.workers.password, *credentials, *passwords)
+        of_balancers = (self.balancers.group.password,) if self.balancers else ()
+        return (self.masters.password, self.workers.password, *of_balancers, *credentials, *passwords)
 
 
 @dataclass(frozen=True)
@@ -100,11 +86,12 @@ class Way:
     sections: tuple[str, ...] = ()
     problems: Callable[[Mapping[str, Any]], Iterator[str]] = lambda _: iter(())
     """What is wrong with these sections."""
+    balancers: Callable[[Mapping[str, Any]], Balancers | None] = lambda _: None
     api_port: int = API_PORT
     """Where its load balancer listens."""
 
 
-KUBEADM = Way()
+KUBEADM = Way(sections=(balancers.SECTION,), problems=balancers.problems, balancers=balancers.read)
 
 
 def read(given: Any, kept: Mapping[str, Any], instance: str, way: Way = KUBEADM) -> Parameters:
@@ -134,6 +121,7 @@ def read(given: Any, kept: Mapping[str, Any], instance: str, way: Way = KUBEADM)
         drain_timeout=merged.get("drain_timeout", 300),
         proxy={key: value for key, value in mapping(merged, PROXY).items() if value},
         storage=storage.read(merged),
+        balancers=way.balancers(merged),
     )
 
 

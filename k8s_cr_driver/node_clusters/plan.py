@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.node_clusters.facts import Cluster, Facts, Member
-from k8s_cr_driver.node_clusters.inventory import Inventory, Node
+from k8s_cr_driver.node_clusters.inventory import Inventory, Node, Role
 from k8s_cr_driver.node_clusters.kubeadm import balancing
 from k8s_cr_driver.node_clusters.phases import Phase as PhaseOf
 from k8s_cr_driver.ssh.files import File
@@ -32,6 +32,13 @@ class Configure:
     node: Node
     files: tuple[File, ...]
     start: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Release:
+    """Ends keepalived on a load balancer that leaves, so that another one takes the virtual IP at once."""
+
+    node: Node
 
 
 @dataclass(frozen=True)
@@ -79,9 +86,12 @@ class DeleteNode:
     name: str
 
 
-Step = Install | Configure | Initialize | Apply | Join | RemoveMember | Drain | DeleteNode
+Step = Install | Configure | Release | Initialize | Apply | Join | RemoveMember | Drain | DeleteNode
 
 Phase = PhaseOf[Step]
+
+BALANCING, RELEASE = "load balancing", "virtual IP"
+"""Phases after which exactly one server has the virtual IP."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +104,11 @@ class Wanted:
     """The digest of the installation; "" if the images have all that a node needs."""
     applied: str
     """The digest of the manifests for the cluster; "" if there are none."""
+    installed_balancers: str = ""
+    """As `installed`, of the load balancers outside the masters."""
+
+    def installed_of(self, node: Node) -> str:
+        return self.installed_balancers if node.role is Role.BALANCER else self.installed
 
 
 def ensure(wanted: Wanted, facts: Facts) -> list[Phase]:
@@ -108,8 +123,8 @@ def ensure(wanted: Wanted, facts: Facts) -> list[Phase]:
     first = next((node for node in inventory.masters if facts.of(node).is_control_plane), None)
     phases = [
         Phase("removal of what former servers left", tuple(_forgotten(inventory, facts, stale)), in_turn=True),
-        Phase("installation", tuple(Install(node) for node in inventory.nodes if _lacks(wanted, facts, node))),
-        Phase("load balancing", tuple(_balancing(wanted.instance, inventory, facts))),
+        Phase("installation", tuple(Install(node) for node in inventory.servers if _lacks(wanted, facts, node))),
+        Phase(BALANCING, tuple(_balancing(wanted.instance, inventory, facts))),
     ]
     if first is None:
         first = inventory.masters[0]
@@ -126,13 +141,19 @@ def leave(wanted: Wanted, facts: Facts, servers: Iterable[str]) -> list[Phase]:
     """
     The phases after which the servers can be removed: nothing of the cluster needs them any more.
 
-    Raises InvalidRequest for all masters at once, and where etcd would lose its majority.
+    Raises InvalidRequest for all masters at once, where etcd would lose its majority, and for the last load balancer.
     """
     gone = set(servers)
     left, nodes = wanted.inventory.without(gone), [one for one in wanted.inventory.nodes if one.server in gone]
+    released = _released(wanted.inventory, facts, gone)
+    phases = _left(wanted, facts, left, nodes) if nodes else []
+    phases.append(Phase(RELEASE, released))
+    return [phase for phase in phases if phase.steps]
+
+
+def _left(wanted: Wanted, facts: Facts, left: Inventory, nodes: list[Node]) -> list[Phase]:
+    """The phases after which the nodes can be removed."""
     cluster = facts.cluster
-    if not nodes:
-        return []
     if not left.masters:
         raise InvalidRequest("all masters would be replaced at once, and the cluster with them: heal them one after another")
     if cluster is None:
@@ -143,13 +164,23 @@ def leave(wanted: Wanted, facts: Facts, servers: Iterable[str]) -> list[Phase]:
     by = _asked(left, facts)
     drained = tuple(Drain(by, one.name) for one in nodes if cluster.ready.get(one.name))
     balancing_of_left = tuple(_balancing(wanted.instance, left, facts)) if any(one.is_master for one in nodes) else ()
-    phases = [
+    return [
         Phase("drain", drained, in_turn=True),
-        Phase("load balancing", balancing_of_left),
+        Phase(BALANCING, balancing_of_left),
         Phase("etcd", tuple(RemoveMember(by, member) for member in members), in_turn=True),
         Phase("nodes", tuple(DeleteNode(by, name) for name in sorted(names) if name in cluster.ready)),
     ]
-    return [phase for phase in phases if phase.steps]
+
+
+def _released(inventory: Inventory, facts: Facts, gone: set[str]) -> tuple[Release, ...]:
+    """On those that leave and respond. The others keep their files: a successor has the address of the one that it replaces."""
+    leaving = [one for one in inventory.balancers if one.server in gone and one.name in facts.servers]
+    if leaving and not any(one.server not in gone and one.name in facts.servers for one in inventory.balancers):
+        raise InvalidRequest(
+            f"{', '.join(one.name for one in leaving)}: no other load balancer responds, so nobody would have the virtual IP: "
+            "heal those that do not respond first, or these one after another"
+        )
+    return tuple(Release(one) for one in leaving if "keepalived" in facts.of(one).active)
 
 
 def silent(inventory: Inventory, facts: Facts, servers: Iterable[str]) -> list[str]:
@@ -160,25 +191,25 @@ def silent(inventory: Inventory, facts: Facts, servers: Iterable[str]) -> list[s
 
 
 def holders(inventory: Inventory, facts: Facts) -> list[str]:
-    """The masters that have the virtual IP; one, if all is right."""
-    return [node.name for node in inventory.masters if facts.of(node).holds_vip]
+    """The servers that have the virtual IP; one, if all is right."""
+    return [node.name for node in inventory.servers if facts.of(node).holds_vip]
 
 
 def _lacks(wanted: Wanted, facts: Facts, node: Node) -> bool:
-    return bool(wanted.installed) and facts.of(node).installed != wanted.installed
+    installed = wanted.installed_of(node)
+    return bool(installed) and facts.of(node).installed != installed
 
 
 def _balancing(instance: str, inventory: Inventory, facts: Facts) -> Iterator[Configure]:
-    """On each master that responds, what differs."""
-    masters = inventory.masters if inventory.is_balanced else ()
-    for node in masters:
+    """On each server that balances and responds, what differs. Where one is gone, the peers of its successor are not known."""
+    is_whole = all(node.is_there for node in inventory.balancing)
+    for node in inventory.balancing:
         server = facts.servers.get(node.name)
         if server is None:
             continue
-        files = (
-            balancing.haproxy(masters, inventory.endpoint),
-            balancing.keepalived(node, masters, inventory.endpoint, instance, server.interface),
-        )
+        files = [balancing.haproxy(inventory.masters, inventory.endpoint)]
+        if is_whole:
+            files.append(balancing.keepalived(node, inventory.balancing, inventory.endpoint, instance, server.interface))
         changed = tuple(file for file in files if server.digests.get(file.path) != file.digest)
         stopped = tuple(unit for unit in balancing.UNITS.values() if unit not in server.active)
         if changed or stopped:

@@ -8,11 +8,12 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.node_clusters import facts as looks
 from k8s_cr_driver.node_clusters import plan, work
+from k8s_cr_driver.node_clusters.contents import Package
 from k8s_cr_driver.node_clusters.facts import APPLIED, INSTALLED, KUBECONFIG, Cluster, Facts, Server
 from k8s_cr_driver.node_clusters.inventory import Inventory, Node
 from k8s_cr_driver.node_clusters.kubeadm import balancing, configuration, etcd
@@ -38,15 +39,6 @@ _JOIN = re.compile(r"--token (\S+) .*?--discovery-token-ca-cert-hash (sha256:[0-
 MARK = 'umask 077; mkdir -p "$(dirname "$1")"; printf "%s" "$2" >"$1"'
 
 
-@dataclass(frozen=True)
-class Package:
-    """What the package has for the cluster."""
-
-    script: str = field(default="", repr=False)
-    """The text of `script_path`."""
-    manifests: tuple[str, ...] = field(default=(), repr=False)
-
-
 @dataclass
 class Run:
     """One operation on the servers of an instance."""
@@ -65,7 +57,8 @@ class Run:
         """The cluster of all servers afterwards. Raises DriverError."""
         facts = self.look(BOOT_WITHIN)
         phases = plan.ensure(self._wanted, facts)
-        if facts.cluster and self.inventory.is_balanced and len(plan.holders(self.inventory, facts)) != 1:
+        is_changed = any(phase.name == plan.BALANCING for phase in phases)
+        if facts.cluster and self.inventory.is_balanced and not is_changed and len(plan.holders(self.inventory, facts)) != 1:
             self._await_holder()
         self._do(phases)
         self._verify()
@@ -86,15 +79,16 @@ class Run:
     def look(self, patience: float) -> Facts:
         """What there is. Servers must respond within `patience` seconds; with 0 those that do not are left out."""
         end = time.monotonic() + patience
-        nodes = self.inventory.nodes
+        nodes = self.inventory.servers
         read = work.on_all(nodes, functools.partial(self._server, end=end if patience else 0.0))
         servers = {node.name: server for node, server in zip(nodes, read, strict=True) if server is not None}
         return Facts(servers, self._cluster(servers))
 
     @functools.cached_property
     def _wanted(self) -> plan.Wanted:
-        installed, applied = configuration.digest(self.package.script), configuration.digest(*self.package.manifests)
-        return plan.Wanted(self.instance, self.inventory, installed, applied)
+        package, digest = self.package, configuration.digest
+        scripts = digest(package.script), digest(package.balancer_script)
+        return plan.Wanted(self.instance, self.inventory, scripts[0], digest(*package.manifests), scripts[1])
 
     def _server(self, node: Node, end: float) -> Server | None:
         """None for one that is gone, and for one that does not respond, unless it has to until `end`."""
@@ -149,7 +143,7 @@ class Run:
     def _do(self, phases: list[plan.Phase]) -> None:
         for phase in phases:
             self.changes += phase.run(self._step, self.progress)
-            if phase.name == "load balancing":
+            if phase.name in (plan.BALANCING, plan.RELEASE):
                 self._await_holder()
 
     def _step(self, step: plan.Step) -> None:
@@ -159,6 +153,8 @@ class Run:
                 self._install(node)
             case plan.Configure(node, changed, start):
                 self._configure(node, changed, start)
+            case plan.Release(node):
+                self.run(node, script("the end of keepalived", "systemctl stop keepalived"))
             case plan.Initialize(node):
                 self._initialize(node)
             case plan.Apply(node):
@@ -177,10 +173,10 @@ class Run:
     def _install(self, node: Node) -> None:
         given = json.dumps(configuration.for_script(node, self.inventory.endpoint, self.parameters))
         path = f"{units.FOLDER}/install"
-        self.run(node, files.replace(File(path, self.package.script, mode="0700")))
+        self.run(node, files.replace(File(path, self.package.script_of(node), mode="0700")))
         secrets = self.parameters.secrets
         self.run(node, units.step("the package's script", "k8s-cr-install", (path,), given, INSTALL_WITHIN, secrets))
-        self.run(node, script("the mark of the installation", MARK, INSTALLED, self._wanted.installed))
+        self.run(node, script("the mark of the installation", MARK, INSTALLED, self._wanted.installed_of(node)))
 
     def _configure(self, node: Node, changed: Sequence[File], start: Sequence[str]) -> None:
         for file in changed:
@@ -252,12 +248,13 @@ class Run:
             ) from None
 
     def _await_holder(self) -> None:
-        """One master has the virtual IP; two may have it for a moment."""
-        wrong = "has the virtual IP; exactly one master has to"
+        """One server has the virtual IP; two may have it for a moment."""
+        wrong = "has the virtual IP; exactly one server has to"
         work.until(self._holders, lambda found: len(found) == 1, HOLDER_WITHIN, wrong)
 
     def _holders(self) -> list[str]:
-        read = {node.name: self._server(node, 0.0) for node in self.inventory.masters}
+        able = (*self.inventory.masters, *self.inventory.balancers)
+        read = {node.name: self._server(node, 0.0) for node in able}
         return plan.holders(self.inventory, Facts({name: one for name, one in read.items() if one is not None}))
 
     def _verify(self) -> None:

@@ -50,7 +50,8 @@ class Deployed:
     vip_floating: str = VIP_FLOATING
     instance: str = INSTANCE
     pairs: str = VIP
-    """What the masters may send from, beside their own addresses."""
+    """What the servers of the VDUs `paired` may send from, beside their own addresses."""
+    paired: tuple[str, ...] = ("masterNode",)
     consoles: dict[str, str] = field(default_factory=dict)
     """What servers have printed, by their ids."""
     volumes: list[Volume] = field(default_factory=list)
@@ -106,7 +107,7 @@ class Deployed:
     def _ports(self) -> list[dict[str, Any]]:
         found = [{"id": "port-vip", "fixed_ips": [{"ip_address": self.vip}], "allowed_address_pairs": []}]
         for one in self.servers:
-            allowed = [{"ip_address": self.pairs}] if one.vdu == "masterNode" else []
+            allowed = [{"ip_address": self.pairs}] if one.vdu in self.paired else []
             fixed = [{"ip_address": one.address}]
             of_server = {"fixed_ips": fixed, "allowed_address_pairs": allowed, "device_id": one.id}
             found.append({"id": f"port-{one.vdu}-{one.number}", **of_server})

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from k8s_cr_driver.node_clusters import parameters, run
+from k8s_cr_driver.node_clusters.contents import Package
+from k8s_cr_driver.node_clusters.inventory import Inventory
 from k8s_cr_driver.node_clusters.kubeadm import balancing
 from k8s_cr_driver.ssh.command import Command
 from k8s_cr_driver.ssh.host import Host, Unreachable
@@ -28,6 +30,7 @@ class Hosts:
     holders: Collection[str] = ()
     is_balanced: bool = False
     """Whether the files of the load balancing are right."""
+    inventory: Inventory = INVENTORY
     connections: int = 0
     looks: int = 0
     done: list[str] = field(default_factory=list)
@@ -37,7 +40,7 @@ class Hosts:
             raise Unreachable(host, "no connection")
         if command.what == "the look at the server":
             holds = f"holds={'yes' if host.name in self.holders else ''}\n"
-            return SERVER + holds + (_files(host.name) if self.is_balanced else "")
+            return SERVER + holds + (_files(host.name, self.inventory) if self.is_balanced else "")
         if command.what == "the look at the cluster":
             self.looks += 1
             members = [{"ID": one.server, "name": one.name, "peerURLs": [f"https://{one.address}:2380"]} for one in MASTERS]
@@ -50,9 +53,10 @@ class Hosts:
         return [_node(node.name, node.name not in self.dead or self.looks < self.noticed) for node in INVENTORY.nodes]
 
 
-def _files(name: str) -> str:
-    found = [balancing.haproxy(MASTERS, INVENTORY.endpoint)]
-    found += [balancing.keepalived(one, MASTERS, INVENTORY.endpoint, "4a1f", "eth0") for one in MASTERS if one.name == name]
+def _files(name: str, inventory: Inventory) -> str:
+    found = [balancing.haproxy(MASTERS, inventory.endpoint)]
+    able = inventory.balancing
+    found += [balancing.keepalived(one, able, inventory.endpoint, "4a1f", "eth0") for one in able if one.name == name]
     return "".join(f"file={one.digest} {one.path}\n" for one in found)
 
 
@@ -60,8 +64,9 @@ def _node(name: str, is_ready: bool) -> dict[str, Any]:
     return {"metadata": {"name": name}, "status": {"conditions": [{"type": "Ready", "status": str(is_ready)}]}}
 
 
-def operation(hosts: Hosts) -> run.Run:
+def operation(hosts: Hosts, inventory: Inventory = INVENTORY) -> run.Run:
     """On all servers of the cluster."""
-    reach = {node.name: Host(node.name, node.ssh, "u") for node in INVENTORY.nodes}
+    hosts.inventory = inventory
+    reach = {node.name: Host(node.name, node.ssh, "u") for node in inventory.servers}
     given = parameters.read(GIVEN, {}, "4a1f")
-    return run.Run(hosts, reach, "4a1f", INVENTORY, given, run.Package(), lambda _: None)  # type: ignore[arg-type]
+    return run.Run(hosts, reach, "4a1f", inventory, given, Package(), lambda _: None)  # type: ignore[arg-type]

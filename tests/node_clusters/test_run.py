@@ -49,7 +49,7 @@ def test_exactly_one_master_has_the_virtual_ip(
     """With two, clients reach either; with none, nobody reaches the API, and kubeadm would wait for it in vain."""
     monkeypatch.setattr(run, "HOLDER_WITHIN", 0.05)
     hosts = Hosts(holders=holders, is_balanced=is_balanced)
-    with pytest.raises(DriverError, match=re.escape(f"{found} has the virtual IP; exactly one master has to, within")):
+    with pytest.raises(DriverError, match=re.escape(f"{found} has the virtual IP; exactly one server has to, within")):
         operation(hosts).ensure()
     assert not any("kubeadm" in what for what in hosts.done)
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HAProxy and keepalived of each master: the API servers of all masters behind one virtual IP.
+"""HAProxy and keepalived, on each master or on servers outside: the API servers of all masters behind one virtual IP.
 
 keepalived asks only whether the HAProxy beside it is alive, and HAProxy judges the API servers. A check through to the API
 would take the virtual IP from all masters when the API fails on all. TLS passes through HAProxy unread. etcd is not balanced:
 each API server uses the etcd member of its own master, and etcd's members know each other.
 
-VRRP 3 has no passwords (RFC 5798, section 9): unicast between the masters, and the ports' allowed addresses, take their place.
+VRRP 3 has no passwords (RFC 5798, section 9): unicast between the servers, and the ports' allowed addresses, take their place.
 """
 
 from __future__ import annotations
@@ -87,20 +87,20 @@ def router_id(instance: str) -> int:
 
 
 def haproxy(masters: Sequence[Node], endpoint: Endpoint) -> File:
-    """The same on each master."""
+    """The same on each server."""
     servers = "".join(f"  server {one.name} {one.address}:{API_SERVER_PORT}\n" for one in masters)
     content = _HAPROXY.format(port=endpoint.port, servers=servers, alive=_ALIVE)
     return File(HAPROXY, content, check=("haproxy", "-c", "-q", "-f"))
 
 
-def keepalived(node: Node, masters: Sequence[Node], endpoint: Endpoint, instance: str, interface: str) -> File:
-    """Of one master. Each has one peer a line: a second one on the line would be ignored."""
-    peers = "".join(f"    {one.address}\n" for one in masters if one != node)
+def keepalived(node: Node, balancing: Sequence[Node], endpoint: Endpoint, instance: str, interface: str) -> File:
+    """Of one of the servers that balance. Each has one peer a line: a second one on the line would be ignored."""
+    peers = "".join(f"    {one.address}\n" for one in balancing if one != node)
     content = _KEEPALIVED.format(
         alive=_ALIVE,
         interface=interface,
         router=router_id(instance),
-        priority=100 + len(masters) - masters.index(node),
+        priority=100 + len(balancing) - balancing.index(node),
         address=node.address,
         peers=peers,
         vip=endpoint.address,

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from k8s_cr_driver.node_clusters import checks
+from k8s_cr_driver.node_clusters import balancers, checks
 from k8s_cr_driver.node_clusters.parameters import SETTINGS, Parameters, Way, over
 from k8s_cr_driver.node_clusters.parameters import read as read_common
 from k8s_cr_driver.node_clusters.storage import parameters as storage
 from k8s_cr_driver.objects.fields import mapping, text, texts, type_name
 from k8s_cr_driver.ssh import host_keys
 
-ANSIBLE, BALANCER = "ansible", "external_lb_param"
+ANSIBLE, BALANCER = "ansible", balancers.SECTION
 API_PORT = 8383
 """Where the load balancer has the API."""
 OURS = {
@@ -205,4 +205,4 @@ def _problems(merged: Mapping[str, Any]) -> Iterator[str]:
         yield f".{BALANCER}.node_ports: the load balancer has the API at {merged.get('api_port', API_PORT)}"
 
 
-WAY = Way((), (ANSIBLE, BALANCER), _problems, API_PORT)
+WAY = Way((), (ANSIBLE, BALANCER), _problems, api_port=API_PORT)
