@@ -14,9 +14,8 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import entries, integer, mapping, sequence, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, is_of_every_namespace, kind_of
 from k8s_cr_driver.objects.marks import is_created
-from k8s_cr_driver.resources.base import PODS, CustomResource
+from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.writes import quotas
 from k8s_cr_driver.writes.context import WriteContext, with_owner_labels
 from k8s_cr_driver.writes.write_errors import Immutable, NotReplaced, may_pass, other_faults
 
@@ -54,8 +53,8 @@ def not_created(
     trial = _without_own(manifest, live)
     tried = error = _tried(context, resource, trial, live)
     is_final = update is None and error is not None and Said.UNSPECIFIED in error.said
-    if error is not None and not _is_transient(error):
-        error = _fault(context, resource, error, live)
+    if error is not None and not _is_transient(error) and not _is_fault(error):
+        error = None
     if error is not None:
         why = f"{obj.key}: {error.message}. So it is not replaced: delete it yourself, or change the manifest."
         return error if _is_transient(error) and not is_final else Refused(why)
@@ -126,24 +125,10 @@ def _is_transient(error: ApiError) -> bool:
     return passes(error) or (error.status == 403 and may_pass(error)) or error.status == 409
 
 
-def _fault(context: WriteContext, resource: Resource, error: ApiError, live: Object) -> ApiError | None:
-    """None if a creation was refused for the quota that the live object uses, or could not be tried because of a webhook."""
-    if Said.DENIED in error.said or not error.said & {Said.QUOTA, Said.NO_DRY_RUN}:
-        return error
-    if Said.NO_DRY_RUN in error.said:
-        return None
-    copied = _without_own(_copied(live), live)
-    same = _tried(context, resource, copied, live) if quotas.is_measured(live) else None
-    if same is not None and _is_transient(same):
-        return same
-    return None if quotas.has_room(error.message, live, same.message if same else "") else error
+def _is_fault(error: ApiError) -> bool:
+    """
+    False for a creation that could not be tried because of a webhook, or that a quota refuses beside the live object.
 
-
-def _copied(live: Object) -> Object:
-    """The manifest of another such object."""
-    kept = ("name", "namespace", "labels", "annotations")
-    metadata = {name: value for name, value in live["metadata"].items() if name in kept}
-    copied = {**{name: value for name, value in live.items() if name != "status"}, "metadata": metadata}
-    if kind_of(live) == PODS:  # only a subresource sets these
-        copied["spec"] = {name: value for name, value in mapping(live, "spec").items() if name != "ephemeralContainers"}
-    return copied
+    The deletion makes room for one like that. What needs more waits for it until the deadline.
+    """
+    return Said.DENIED in error.said or not error.said & {Said.QUOTA, Said.NO_DRY_RUN}

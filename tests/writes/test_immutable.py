@@ -237,7 +237,7 @@ def test_an_object_is_replaced_only_if_the_server_would_create_it(api: FakeApi, 
         (faults.status(422, "Invalid", 'admission webhook "w" denied the request: no ports'), False),
         (faults.status(403, "Forbidden", 'pods "x" is forbidden: maximum cpu usage per Pod is 1'), False),
         (faults.status(403, "Forbidden", 'pods "x" is forbidden: User "tacker" cannot create resource "pods"'), False),
-        (faults.status(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: q'), False),
+        (faults.status(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: q'), True),
         (faults.status(400, "BadRequest", 'admission webhook "w" does not support dry run'), True),
         (faults.status(422, "Invalid", "spec.ports[0].nodePort: Invalid value: provided port is already allocated"), False),
     ],
@@ -245,7 +245,7 @@ def test_an_object_is_replaced_only_if_the_server_would_create_it(api: FakeApi, 
 def test_only_a_refusal_by_admission_counts_against_a_change_of_what_never_changes(
     api: FakeApi, answer: faults.Answer, is_replaced: bool
 ) -> None:
-    """What cannot be tried because of the name of a trial, or of a webhook, is no fault of the object."""
+    """What cannot be tried because of a webhook, or for which the deletion makes room, is no fault of the object."""
     controllers.run_workloads(api)
     blue, changed = Instance(api.url), copy.deepcopy(POD)
     blue.reconcile([POD])
