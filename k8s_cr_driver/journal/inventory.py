@@ -9,6 +9,7 @@ after a prune, deleted last. So a later run finds all objects after a crash at a
 from __future__ import annotations
 
 import copy
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -45,6 +46,7 @@ class Inventory:
         self._written: set[ObjectKey] = set()
         self._disclaimed: set[ObjectKey] = set()
         self._finished: dict[ObjectKey, str | None] = {}
+        self._lock = threading.Lock()
 
     @property
     def is_new(self) -> bool:
@@ -139,10 +141,19 @@ class Inventory:
 
     def finish(self, *, kinds: frozenset[GroupKind], namespaces: frozenset[str], members: frozenset[ObjectKey]) -> None:
         """Writes the exact content and releases the token, as `release` does."""
-        adopted = self.content.adopted & members
-        finished = frozenset(one for one in self.content.finished if one[0] in members)
-        exact = self.content._replace(kinds=kinds, namespaces=namespaces, adopted=adopted, members=members, finished=finished)
-        self._change(exact._replace(new=frozenset(), released=not self.fence.former_may_write()))
+
+        def exact(content: InventoryContent) -> InventoryContent:
+            return content._replace(
+                kinds=kinds,
+                namespaces=namespaces,
+                adopted=content.adopted & members,
+                members=members,
+                finished=frozenset(one for one in content.finished if one[0] in members),
+                new=frozenset(),
+                released=not self.fence.former_may_write(),
+            )
+
+        self._change(exact)
 
     def note_beginning(self, created: str) -> None:
         """Notes that the instance has begun at this time at the latest, if Tacker's record does not say when it has.
@@ -160,10 +171,17 @@ class Inventory:
         """
         if self.content.token:
             self._disclaimed |= self._brought - self._tried - self._written
-            new = self.content.new - self._written
-            self._change(self.content._replace(new=new, released=not self.fence.former_may_write()))
+            is_over = not self.fence.former_may_write()
+            self._change(lambda content: content._replace(new=content.new - self._written, released=is_over))
 
-    def _change(self, desired: InventoryContent) -> None:
+    def _change(self, change: Callable[[InventoryContent], InventoryContent]) -> None:
+        """Writes what `change` makes of the content, and what was noted since the last write. One at a time."""
+        with self._lock:
+            desired = self._noted(change(self.content))
+            if desired != self.content:
+                self._until_written(lambda: self._write(desired._replace(resource_version=self.content.resource_version)))
+
+    def _noted(self, desired: InventoryContent) -> InventoryContent:
         ends = dict(self._finished)  # others may note more meanwhile
         older = {one for one in desired.finished if one[0] not in ends}
         finished = frozenset(older | {(key, digest) for key, digest in ends.items() if digest is not None})
@@ -171,24 +189,24 @@ class Inventory:
         uids = frozenset(one for one in desired.adopted_uids if one[0] in adopted)
         new, members = desired.new - self._disclaimed, desired.members
         left = None if members is None else members - self._disclaimed
-        desired = desired._replace(adopted=adopted, adopted_uids=uids, finished=finished, new=new, members=left)
-        if desired == self.content:
-            return
-        self._until_written(lambda: self._write(desired._replace(resource_version=self.content.resource_version)))
+        return desired._replace(adopted=adopted, adopted_uids=uids, finished=finished, new=new, members=left)
 
     def adopt(self, uids: Mapping[ObjectKey, str]) -> None:
-        """Records objects that exist already and are nobody's, with their uids, in one write."""
-        content = self.content
-        self._recreated -= uids.keys()
-        others = frozenset(one for one in content.adopted_uids if one[0] not in uids)
-        new = frozenset((key, uid[:UID_DIGITS]) for key, uid in uids.items())
-        self._change(content._replace(adopted=content.adopted | uids.keys(), adopted_uids=others | new))
+        """Records objects that exist already and are nobody's, with their uids, and the ends that are noted, in one write."""
+
+        def adopting(content: InventoryContent) -> InventoryContent:
+            self._recreated -= uids.keys()
+            others = frozenset(one for one in content.adopted_uids if one[0] not in uids)
+            new = frozenset((key, uid[:UID_DIGITS]) for key, uid in uids.items())
+            return content._replace(adopted=content.adopted | uids.keys(), adopted_uids=others | new)
+
+        self._change(adopting)
 
     def add_members(self, keys: Iterable[ObjectKey]) -> None:
         """Records objects that were not part of the set, in one write."""
-        added, content = frozenset(keys), self.content
+        added = frozenset(keys)
         self._change(
-            content._replace(
+            lambda content: content._replace(
                 kinds=content.kinds | {key.group_kind for key in added},
                 namespaces=content.namespaces | {key.namespace for key in added} - {""},
                 members=None if content.members is None else content.members | added,
@@ -196,29 +214,23 @@ class Inventory:
         )
 
     def note_finished(self, key: ObjectKey, digest: str | None) -> None:
-        """Notes that an object has run to its end, None: it has failed. Written with the next change or `write_finished`."""
+        """Notes that an object has run to its end, None: it has failed. Written with the next change."""
         self._finished[key] = digest
 
-    def write_finished(self) -> None:
-        self._change(self.content)
-
     def created(self, key: ObjectKey) -> None:
-        """Ends the adoption of an object: it was deleted, and this instance has created it again.
-
-        Written with the next change: until then the object's own annotation says so.
-        """
+        """Ends the adoption of an object, which was deleted and created again. Until the next change its annotation says so."""
         self._recreated.add(key)
         self.wrote(key)
 
     def withdraw(self, kinds: AbstractSet[GroupKind], namespaces: AbstractSet[str]) -> None:
         """Removes kinds and namespaces of which the instance has no objects any more; see `others`."""
-        content = self.content
-        self._change(content._replace(kinds=content.kinds - kinds, namespaces=content.namespaces - namespaces))
+        self._change(lambda old: old._replace(kinds=old.kinds - kinds, namespaces=old.namespaces - namespaces))
 
     def delete(self) -> None:
         """Deletes it, if it is still this run's."""
         try:
-            self._until_written(lambda: self._store.delete(self.content.resource_version))
+            with self._lock:
+                self._until_written(lambda: self._store.delete(self.content.resource_version))
         except ApiError as error:
             if error.status != 404:
                 raise

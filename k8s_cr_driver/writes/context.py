@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -52,7 +51,6 @@ class WriteContext:
     """Delete Namespaces and CRDs of this instance together with objects of others in them or of them."""
     is_trial: bool = False
     """Nothing is stored, so nothing is logged as done."""
-    lock: threading.Lock = field(default_factory=lambda: threading.Lock())  # `threading` may be patched
 
     @property
     def connection(self) -> Connection:

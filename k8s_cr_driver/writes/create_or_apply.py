@@ -9,8 +9,6 @@ is ours, shared, another instance's, or somebody else's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, NotOurs, TransportError, passes
 from k8s_cr_driver.kube.discovery import Resource
@@ -57,7 +55,7 @@ class LeftToOthers(DriverError):
 
 
 class NotAdopted(DriverError):
-    """The object of that uid may be adopted: record that in the inventory, see `adopt`, and write it again."""
+    """The object of that uid may be adopted: record that in the inventory, and write it again."""
 
     def __init__(self, key: ObjectKey, uid: str) -> None:
         super().__init__(f"{key} is not adopted yet")
@@ -166,20 +164,6 @@ def _create(context: WriteContext, obj: CustomResource, resource: Resource) -> O
         raise
     context.inventory.created(obj.key)
     return made
-
-
-def adopt(context: WriteContext, uids: Mapping[ObjectKey, str]) -> None:
-    """Records that the objects of these uids are adopted, before the first write to them."""
-    for key in sorted(uids):
-        LOG.warning("%s existed before and is adopted: it will be released, not deleted", key)
-    with context.lock:
-        context.inventory.adopt(uids)
-
-
-def record_finished(context: WriteContext) -> None:
-    """Writes which objects have run to their end."""
-    with context.lock:
-        context.inventory.write_finished()
 
 
 def _admitted(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:

@@ -63,8 +63,7 @@ def withdraw(context: WriteContext, shared: Collection[Object]) -> None:
     kinds = {defined_by(live) for live in shared if kind_of(live) == CRD and not is_refused(live)}
     namespaces = {key_of(live).name for live in shared if kind_of(live) == NAMESPACE}
     context.inventory.fence.before_delete()
-    with context.lock:
-        context.inventory.withdraw(kinds, namespaces)
+    context.inventory.withdraw(kinds, namespaces)
 
 
 def remove(

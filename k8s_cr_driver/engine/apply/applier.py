@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Sequence
 
-from k8s_cr_driver.engine.apply.adoptions import Adoptions
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine.apply.crd_reads import CrdReads
 from k8s_cr_driver.engine.apply.finished import Ends, goes_after_its_end, has_ended_well
 from k8s_cr_driver.engine.apply.forced_rollback import StuckPods
@@ -24,6 +24,7 @@ from k8s_cr_driver.engine.run.nodes import Desired, Phase, changes_spec, is_anot
 from k8s_cr_driver.engine.run.tolerance import Tolerance, can_do_without
 from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.errors import DriverError, Refused
+from k8s_cr_driver.journal.writer import Note, Writer
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import defined_by, served_versions
@@ -34,6 +35,8 @@ from k8s_cr_driver.resources.health.freshness import ACCEPTED, last_written
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC, waiting
 from k8s_cr_driver.writes.create_or_apply import LeftToOthers, NotAdopted, write
 from k8s_cr_driver.writes.write_errors import Immutable, missing, with_policy_remedy
+
+LOG = logs.logger(__name__)
 
 
 class Applier:
@@ -62,8 +65,8 @@ class Applier:
                 self._dependents.setdefault(need, []).append(node)
             for first in node.after:
                 self._followers.setdefault(first, []).append(node)
-        self._adoptions = Adoptions(run, self._retry, self._failed)
-        self._ends = Ends(run)
+        self._notes = Writer(run.context.inventory, run.loop)
+        self._ends = Ends(run, self._notes)
         self._stuck_pods = StuckPods(run)
         self._last_look = LastLook(run, self._assess_again)
         self._by_kind: dict[GroupKind, list[Desired]] = {}
@@ -217,8 +220,7 @@ class Applier:
             self._mark_ready(node)
             return
         if isinstance(error, NotAdopted):
-            node.phase = Phase.BACKOFF
-            self._adoptions.add(node, error.uid)
+            self._adopt(node, error.uid)
             return
         if self._tolerance.may_pass(node, error):
             self._recreator.delayed(node, error)
@@ -237,6 +239,13 @@ class Applier:
             else:
                 self._loop.refuse(refused)
         self._recreator.answered(node)
+
+    def _adopt(self, node: Desired, uid: str) -> None:
+        """Records it before the first write to the object."""
+        node.phase = Phase.BACKOFF
+        LOG.warning("%s existed before and is adopted: it will be released, not deleted", node.key)
+        written, failed = functools.partial(self._retry, node), functools.partial(self._failed, node)
+        self._notes.add(Note(written, failed, adopted=(node.key, uid)))
 
     def _try_later(self, node: Desired) -> None:
         node.phase = Phase.BACKOFF

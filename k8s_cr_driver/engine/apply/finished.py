@@ -2,32 +2,24 @@
 """
 Desired objects that run to an end, as a Job does: one that has ended well is not created again when it vanishes.
 
-The inventory records the ends, so that a later run knows them, also after a crash. Those of a short time are one write.
+The inventory records the ends, so that a later run knows them, also after a crash.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.engine.run.nodes import Desired
-from k8s_cr_driver.errors import DriverError, passes
-from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.journal.writer import Note, Writer
 from k8s_cr_driver.objects.keys import Object, ObjectKey
-from k8s_cr_driver.writes.create_or_apply import record_finished
-
-COLLECT_FOR = 0.3
-"""Seconds for which ends are collected."""
 
 
 class Ends:
     """Sets `finished` of the desired objects of a run, and records it."""
 
-    def __init__(self, run: Run) -> None:
-        self._loop, self._context = run.loop, run.context
-        self._is_recording, self._is_noted, self._failures = False, False, 0
-        self._forgetting: list[Callable[[], None]] = []
+    def __init__(self, run: Run, notes: Writer) -> None:
+        self._loop, self._inventory, self._notes = run.loop, run.context.inventory, notes
 
     def note(self, node: Desired) -> None:
         """The object has ended well."""
@@ -53,33 +45,13 @@ class Ends:
             then()
 
     def _record(self, key: ObjectKey, digest: str | None, then: Callable[[], None] | None = None) -> None:
-        self._context.inventory.note_finished(key, digest)
-        if then is not None:
-            self._forgetting.append(then)
-        self._is_noted = True
-        if not self._is_recording:
-            self._is_recording = True
-            self._loop.after(COLLECT_FOR, self._write)
+        self._inventory.note_finished(key, digest)
+        note = Note(then, self._loop.refuse, repeats=True) if then else Note(_nothing, _nothing, repeats=True)
+        self._notes.add(note)
 
-    def _write(self) -> None:
-        forgotten, self._forgetting = self._forgetting, []
-        self._is_noted = False
 
-        def written(error: DriverError | None = None) -> None:
-            is_failed = error is not None and passes(error)
-            self._failures = self._failures + 1 if is_failed else 0
-            if is_failed:
-                self._forgetting += forgotten
-            elif error is not None and forgotten:
-                self._loop.refuse(error)
-            else:
-                for then in forgotten:
-                    then()
-            self._is_recording = is_failed or self._is_noted  # more may have come meanwhile
-            if self._is_recording:
-                self._loop.after(backoff.delay(self._failures, error) if is_failed else COLLECT_FOR, self._write)
-
-        self._loop.send(functools.partial(record_finished, self._context), lambda _: written(), written)
+def _nothing(_: object = None) -> None:
+    """Without the note the object runs again, at worst."""
 
 
 def has_ended_well(node: Desired, live: Object) -> bool:

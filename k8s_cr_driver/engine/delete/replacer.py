@@ -23,7 +23,6 @@ from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.watch import Change, Message, Relist
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.objects.marks import KEEP, SHARED, is_kept
-from k8s_cr_driver.writes.create_or_apply import record_finished
 from k8s_cr_driver.writes.members import listed_members, release_others
 
 
@@ -92,7 +91,7 @@ class Replacer:
         """What has run to its end is to run again, also if this run dies once it has deleted it."""
         for key in ended:
             self._context.inventory.note_finished(key, None)
-        record_finished(self._context)
+        self._context.inventory.adopt({})
 
     def _release_from(self, replaced: list[Object]) -> None:
         """The instance's other objects outlive those that are replaced: the garbage collector would delete them."""

@@ -170,8 +170,7 @@ class Rest:
     def _shrink(self) -> None:
         applier, inventory = self._applier, self._context.inventory
         inventory.note_beginning(oldest_owner(self._context, (live for _, live in applier.live())))
-        with self._context.lock:  # ends of objects may be on their way into the inventory
-            inventory.finish(kinds=applier.kinds, namespaces=applier.namespaces, members=frozenset(applier.nodes))
+        inventory.finish(kinds=applier.kinds, namespaces=applier.namespaces, members=frozenset(applier.nodes))
 
     def _is_used(self, live: Object) -> bool:
         """
