@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import settings
 
-from k8s_cr_driver.engine.run import timing
-from k8s_cr_driver.engine.run.timing import Timing
+from k8s_cr_driver.engine.run import operation
+from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.journal import fence
 from k8s_cr_driver.kube import auth, backoff, discovery, watch
 from k8s_cr_driver.writes import guests
@@ -49,7 +49,7 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backoff, "FIRST", 0.01)
     monkeypatch.setattr(watch, "IDLE_LIMIT", 5.0)
     monkeypatch.setattr(auth, "REFUSED_GRACE", 5.0)
-    monkeypatch.setattr(timing, "TIMING", Timing(failure_grace=5.0, silence=0.2, hold=0.5, count_every=0.05))
+    monkeypatch.setattr(operation, "TIMING", Timing(failure_grace=5.0, silence=0.2, hold=0.5, count_every=0.05))
     monkeypatch.setattr(fence, "WRITE_WITHIN", 0.3)
     monkeypatch.setattr(fence, "TRAVEL", 0.1)
     monkeypatch.setattr(fence, "IN_FLIGHT", 0.3)
@@ -59,4 +59,4 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def failed_soon(short_limits: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """An object that says that it has failed has little time to recover."""
-    monkeypatch.setattr(timing, "TIMING", replace(timing.TIMING, failure_grace=0.2))
+    monkeypatch.setattr(operation, "TIMING", replace(operation.TIMING, failure_grace=0.2))

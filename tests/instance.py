@@ -14,12 +14,10 @@ import pytest
 
 from k8s_cr_driver.engine.apply.applier import Applier
 from k8s_cr_driver.engine.delete.replacer import NO_REPLACEMENT, Replacement
-from k8s_cr_driver.engine.run import timing
 from k8s_cr_driver.engine.run.loop import Loop
 from k8s_cr_driver.engine.run.nodes import Desired
-from k8s_cr_driver.engine.run.operation import Operation
+from k8s_cr_driver.engine.run.operation import Operation, Timing
 from k8s_cr_driver.engine.run.reconcile import Prune, reconcile
-from k8s_cr_driver.engine.run.timing import Timing
 from k8s_cr_driver.engine.watch.watch_limit import WatchLimits
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.journal.entries import NOTHING, InventoryContent
@@ -84,7 +82,7 @@ class Instance:
             deadline = time.monotonic() + self.seconds
             self._operation = operation = Operation(
                 "test", self.id, deadline, self.stop, self._hear, abandon=self.abandon, is_current=self.is_current,
-                watches=self.watches, no_activity=self.no_activity, timing=self.timing or timing.TIMING,
+                watches=self.watches, no_activity=self.no_activity, **({"timing": self.timing} if self.timing else {}),
             )
             inventory = Inventory(connection, self.inventory_namespace, self.id, self.remembered)
             target = WriteContext(Client(connection, resources), inventory, **self.target)

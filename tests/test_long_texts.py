@@ -22,7 +22,7 @@ from k8s_cr_driver.lcm import vim
 from k8s_cr_driver.objects.keys import GroupKind
 from k8s_cr_driver.package import substitution
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.writes import paths
+from k8s_cr_driver.writes import taken
 from tests.instance import obj
 
 SIZE = 600_000
@@ -53,7 +53,7 @@ def health_of_lists(text: str) -> None:
 
 def conflicts(text: str) -> None:
     manifest = {"data": {text[:50]: 1}, "l": [{"name": "a"}]}
-    paths.without(manifest, [text, f".data{text}", f".l[{text}", f'.l[name="{text}"].x'])
+    taken.without(manifest, [text, f".data{text}", f".l[{text}", f'.l[name="{text}"].x'])
 
 
 def message(text: str) -> None:

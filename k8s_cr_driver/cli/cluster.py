@@ -20,7 +20,7 @@ import click
 from k8s_cr_driver.cli.output import echo
 from k8s_cr_driver.engine.report.clouds import Clouds
 from k8s_cr_driver.engine.report.not_ready import Report
-from k8s_cr_driver.engine.watch import api_services
+from k8s_cr_driver.engine.watch import discovery_gaps
 from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, InvalidRequest, TransportError
 from k8s_cr_driver.journal.entries import INVENTORY_LABEL, SPOILED, InventoryContent, is_inventory, parse
 from k8s_cr_driver.kube import kubeconfig as kubeconfigs
@@ -186,7 +186,7 @@ class Cluster:
         found: dict[str, dict[ObjectKey, Object]] = {one.id: {} for one in several}
         kinds = {kind for one in several for kind in one.content.kinds}
         namespaces = {name for one in several for name in one.content.namespaces}
-        for report in api_services.reports(self.resources, ((kind, "") for kind in kinds)):
+        for report in discovery_gaps.reports(self.resources, ((kind, "") for kind in kinds)):
             if report not in self._reported:
                 self._reported.add(report)
                 echo(f"Incomplete: {report}", err=True)

@@ -15,7 +15,7 @@ from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.cluster import Cluster, Instance, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.descendants import crd_of
 from k8s_cr_driver.engine.report.not_ready import NotReady
-from k8s_cr_driver.engine.watch import api_services
+from k8s_cr_driver.engine.watch import discovery_gaps
 from k8s_cr_driver.errors import Refused
 from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube.dry_run import DryRun
@@ -85,7 +85,7 @@ def plan_of(
 
     Raises InvalidPackage, and NotReady where the server of an API that is needed is down.
     """
-    if down := api_services.reports(cluster.resources, manifests.foreign_kinds(desired)):
+    if down := discovery_gaps.reports(cluster.resources, manifests.foreign_kinds(desired)):
         raise NotReady("Kinds that are needed are unavailable:", down)
     manifests.place(desired, cluster.resources.scope_of, namespace)
     crds = crds_of(desired)

@@ -70,7 +70,7 @@ class _Fields(NamedTuple):
     released: bool = False
     """Whether the run that has the token is over, so that nothing of it is in flight."""
     worker: str = ""
-    """The process of the run that has the token; see `journal.process`."""
+    """The process of the run that has the token; see `journal.fence`."""
     members: frozenset[ObjectKey] | None = frozenset()
     """Objects that the instance has applied, or is about to apply; None if that is not known."""
     new: frozenset[ObjectKey] = frozenset()

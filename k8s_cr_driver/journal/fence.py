@@ -4,21 +4,72 @@ The fence of a run: Tacker may start a second worker on an instance while the fi
 
 Each run writes a token of its own into the inventory. A run whose token was replaced writes nothing more; one that has replaced
 another's knows until when writes of that may still take effect.
+
+After `kill -9` nobody gives a token back. What a process has sent ends with it: its connections are closed, and the API server
+cancels their requests. So the inventory names the process: a later one on the same host knows whether it has ended. Of a
+process on another host, or in another container, nobody knows.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
+import re
 import threading
 import time
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 
 from k8s_cr_driver.errors import Superseded
-from k8s_cr_driver.journal import process
 from k8s_cr_driver.journal.entries import InventoryContent
 from k8s_cr_driver.kube.connection import WRITE_CONNECT_TIMEOUT, WRITE_TIMEOUT
 from k8s_cr_driver.objects.keys import ObjectKey
+
+_PROC = Path("/proc")
+_WORKER = re.compile(r"([0-9a-f]{16})-([0-9]{1,9})-([0-9]{1,20})")
+
+
+def this_process() -> str:
+    """The kernel's boot and the PID namespace as a digest, the PID and the start time of this process; "" if not known."""
+    place, started = _place(), _started(os.getpid())
+    return f"{place}-{os.getpid()}-{started}" if place and started else ""
+
+
+def process_has_ended(worker: str) -> bool:
+    """Whether a process, by what `this_process` was in it, is known to have ended; False for one of another place."""
+    found = _WORKER.fullmatch(worker)
+    if found is None or found[1] != _place():
+        return False
+    pid, started = int(found[2]), found[3]
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass  # of another user
+    now = _started(pid)
+    return bool(now) and now != started
+
+
+def _place() -> str:
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text()
+        namespace = os.readlink(_PROC / "self/ns/pid")
+    except OSError:
+        return ""
+    return hashlib.sha256(f"{boot} {namespace}".encode()).hexdigest()[:16]
+
+
+def _started(pid: int) -> str:
+    """When a process has started, in ticks since the boot; "0" for one that has ended and was not waited for (proc(5))."""
+    try:
+        fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "0" if fields[0] in "ZX" else fields[19]
+
 
 WRITE_WITHIN = DELETE_WITHIN = 1.0
 """Seconds for which a confirmed token is trusted before it is read again: at a write, and at a delete."""
@@ -58,16 +109,16 @@ class Fence:
             self.check(found)
         self._check_lost(found)
         is_others = found is not None and found.token not in ("", self.token) and not found.released
-        self._has_former |= was_lost or bool(is_others and found and not process.has_ended(found.worker))
+        self._has_former |= was_lost or bool(is_others and found and not process_has_ended(found.worker))
 
     @property
     def worker(self) -> str:
         """
-        Which process the run is of, for the next one; see `process.this`.
+        Which process the run is of, for the next one; see `this_process`.
 
         "" if the end of this process does not say that nobody writes: a run before this one may.
         """
-        return "" if self._has_former else process.this()
+        return "" if self._has_former else this_process()
 
     def claimed(self) -> None:
         """The token is in the inventory: from now on every other run finds it."""

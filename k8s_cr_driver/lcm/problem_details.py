@@ -23,7 +23,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.objects.v2 import fields
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.engine.run.statistics import Statistics
+from k8s_cr_driver.engine.run.operation import Statistics
 from k8s_cr_driver.errors import DriverError, InvalidRequest, NotPermitted, Stopped, Superseded
 from k8s_cr_driver.lcm import permitted, vim
 from k8s_cr_driver.lcm.initiator import UNKNOWN, Initiator, of_operation

@@ -33,6 +33,11 @@ def is_established(crd: Object) -> bool:
     return _has(crd, "Established", "True")
 
 
+def is_in_cleanup(crd: Object) -> bool:
+    """Whether the API server is deleting the custom resources of this CRD."""
+    return bool(field(crd, "metadata", "deletionTimestamp")) and CLEANUP in (field(crd, "metadata", "finalizers") or ())
+
+
 def is_refused(crd: Object) -> bool:
     """
     Whether another CRD of the group has one of its names, and it was never served, so that it has no objects.

@@ -16,8 +16,8 @@ from k8s_cr_driver.objects.marks import is_managed
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf.rotation import Persist
 from k8s_cr_driver.writes.context import WriteContext
+from k8s_cr_driver.writes.create_or_apply import refusal, trial_of
 from k8s_cr_driver.writes.replacement import not_created
-from k8s_cr_driver.writes.trial import refusal, trial_of
 from k8s_cr_driver.writes.write_errors import NotReplaced
 
 

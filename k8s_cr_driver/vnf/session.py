@@ -20,7 +20,7 @@ from k8s_cr_driver.engine.report.webhooks import first_to_go
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.engine.run.reconcile import Prune, reconcile, release
 from k8s_cr_driver.engine.run.takeover import InTreeDriver, take_over
-from k8s_cr_driver.engine.watch.api_services import await_kinds
+from k8s_cr_driver.engine.watch.discovery_gaps import await_kinds
 from k8s_cr_driver.errors import (
     ApiError,
     Concern,

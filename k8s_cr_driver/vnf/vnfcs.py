@@ -24,7 +24,7 @@ from k8s_cr_driver.resources.replicas import count
 from k8s_cr_driver.vnf.counts import FEWER
 from k8s_cr_driver.vnf.descent import read_owner
 from k8s_cr_driver.vnf.vdus import VduObjects
-from k8s_cr_driver.writes.unlabeled import is_hidden
+from k8s_cr_driver.writes.members import is_hidden
 
 LONGEST = 1_000
 """Characters of a value in a VNFC's metadata: the record of an instance has those of all its VNFCs."""

@@ -2,56 +2,52 @@
 """
 Applies an object that exists, and that the instance may write: without force, unless the request allows it.
 
-A shared object of others only gets the label. A count that an autoscaler owns is left out. An apply names the uid, so that it
-neither creates an object that no longer exists by then, nor changes another object of its name.
+A shared object of others only gets the label. An apply names the uid, so that it neither creates an object that no longer
+exists by then, nor changes another object of its name.
+
+No server-side apply can touch an object whose lists repeat a merge key, such as two names of one container port. A create
+accepts it, so an instance of Tacker's own driver may have some (kubernetes/kubernetes#113482). Its count alone is written; all
+else stays as it is until a change brings a manifest without the repetition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from k8s_cr_driver import logs
-from k8s_cr_driver.errors import ApiError, Conflict, Contended, Forbidden
+from k8s_cr_driver.errors import ApiError, Conflict, Forbidden
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import served_versions, with_stored_versions
 from k8s_cr_driver.objects.derived import leaves, stale_fields
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.immutable import ignored_fields, staying_fields
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, annotations_of, is_of_every_namespace, key_of, kind_of, labels
-from k8s_cr_driver.objects.managed_fields import managers_of
-from k8s_cr_driver.objects.marks import KEEP, RELEASED_BY, SHARED, has_applied, is_created, is_kept, used_by, users
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, annotations_of, key_of, kind_of, labels
+from k8s_cr_driver.objects.managed_fields import managers_of, succeeded
+from k8s_cr_driver.objects.marks import KEEP, has_applied, is_created, is_kept, used_by
 from k8s_cr_driver.package.crd_changes import narrowed
+from k8s_cr_driver.package.merge_keys import repeated_merge_keys
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.resources.replicas import without_replicas
+from k8s_cr_driver.resources.replicas import explicit_count, without_replicas
 from k8s_cr_driver.writes import taken
+from k8s_cr_driver.writes.conflicts import changed, exactly, is_autoscaled, of_count, read_now, resolved
 from k8s_cr_driver.writes.context import WriteContext, marked, with_owner_labels
-from k8s_cr_driver.writes.release import belongs_to, keep_taken, move_to_version, note_taken, own_fields, take_back
+from k8s_cr_driver.writes.release import belongs_to, keep_taken, move_to_version, own_fields, take_back
 from k8s_cr_driver.writes.replacement import may_be_replaced
 from k8s_cr_driver.writes.shared import claimed_by_others, is_co_user, join
-from k8s_cr_driver.writes.unappliable import counted, repetition
 from k8s_cr_driver.writes.unchanged import differs
 from k8s_cr_driver.writes.write_errors import (
     MIGRATE,
     NEVER_CHANGED,
-    NOT_RESTORED,
     NoDryRun,
     OtherOwners,
     Unchangeable,
     autoscaled,
-    conflicting,
-    deleted,
     explained,
     immutable,
-    is_left_by_keeper,
     is_of_fields,
     is_of_version,
     not_in_version,
 )
 
 LOG = logs.logger(__name__)
-
-_MARK = f".metadata.annotations.{RELEASED_BY}"
-
 
 def apply(
     context: WriteContext, obj: CustomResource, resource: Resource, live: Object, *, takes_back: bool = False
@@ -91,7 +87,7 @@ def _applied(
     _note_creation(context, live)
     if "patch" not in resource.verbs:
         return live
-    labelled = _exactly(live, marked(context, obj, live), unchanged=takes_back)
+    labelled = exactly(live, marked(context, obj, live), unchanged=takes_back)
     _check_left_out(context, obj, live, is_adopted=context.inventory.content.is_adopted(live))
     try:
         applied = context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
@@ -101,12 +97,14 @@ def _applied(
         if ignored := ignored_fields(applied, obj.manifest):
             raise immutable(f"{obj.key}: the API server leaves {', '.join(ignored)} as it was", obj, live)
         return applied
-    if context.keep_autoscaled and obj.autoscaler() and _of_count(conflict, obj):
+    if context.keep_autoscaled and obj.autoscaler() and of_count(conflict, obj):
         return _applied(context, without_replicas(obj), resource, live, takes_back=takes_back)
     try:
-        return _in_conflict(context, obj, resource, live, labelled.manifest, conflict, takes_back=takes_back)
+        if is_of_version(conflict, live, resource.api_version):
+            return _applied_in_version(context, obj, resource, live, conflict, takes_back=takes_back)
+        return resolved(context, obj, resource, live, labelled.manifest, conflict, takes_back=takes_back)
     except ApiError as error:
-        if (autoscaler := context.autoscalers.get(obj.key)) and _is_autoscaled(error, obj):
+        if (autoscaler := context.autoscalers.get(obj.key)) and is_autoscaled(error, obj):
             raise autoscaled(obj.key, error, autoscaler) from None
         refusal = explained(error, obj, context.instance, live)
         if isinstance(refusal, Unchangeable):
@@ -139,7 +137,7 @@ def _with_derived_owned(context: WriteContext, obj: CustomResource, resource: Re
     if context.is_trial:
         raise OtherOwners(f"{obj.key}: what the API server says is not known before derived fields are the instance's")
     context.inventory.fence.before_write()
-    return _changed(context, resource, live, lambda now: own_fields(context.client, context.instance, resource, now, stale))
+    return changed(context, resource, live, lambda now: own_fields(context.client, context.instance, resource, now, stale))
 
 
 def _with_taken_kept(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
@@ -148,27 +146,9 @@ def _with_taken_kept(context: WriteContext, obj: CustomResource, resource: Resou
     if not dropped:
         return live
     context.inventory.fence.before_write()
-    return _changed(
+    return changed(
         context, resource, live, lambda now: keep_taken(context.client, context.instance, resource, now, dropped)
     )
-
-
-def _with_taken_noted(
-    context: WriteContext, obj: CustomResource, resource: Resource, live: Object, conflict: ApiError
-) -> Object:
-    """Notes on an object that the instance releases which fields of others it is about to take."""
-    stays = context.inventory.content.is_adopted(live) or is_of_every_namespace(obj.key)
-    if context.is_trial or not stays:
-        return live
-    try:  # one that is refused takes nothing
-        labelled = _exactly(live, obj, unchanged=False)
-        context.client.apply(resource, labelled.manifest, context.manager, force=True, dry_run=True, live=live)
-    except ApiError as error:
-        if error.status == 422:
-            raise
-    paths = [where for _, where, _ in conflict.causes]
-    context.inventory.fence.before_write()
-    return _changed(context, resource, live, lambda now: note_taken(context.client, resource, now, paths))
 
 
 def _check_left_out(context: WriteContext, obj: CustomResource, live: Object, *, is_adopted: bool) -> None:
@@ -180,52 +160,11 @@ def _check_left_out(context: WriteContext, obj: CustomResource, live: Object, *,
             raise immutable(f"{obj.key}: the API server would leave {', '.join(left_out)} as it is", obj, live)
 
 
-def _in_conflict(
-    context: WriteContext,
-    obj: CustomResource,
-    resource: Resource,
-    live: Object,
-    manifest: Object,
-    refusal: ApiError,
-    *,
-    takes_back: bool,
-) -> Object:
-    """
-    Repeats an apply by force, in its new version, or without the count.
-
-    Raises the refusal if none of it helps.
-    """
-
-    def again(manifest: Object, *, force: bool = False) -> Object:
-        context.inventory.fence.before_write()
-        return context.client.apply(resource, manifest, context.manager, force=force, live=live)
-
-    if is_of_version(refusal, live, resource.api_version):
-        if context.is_trial:
-            raise OtherOwners(f"{obj.key}: what the API server says is not known before its fields are moved to the version")
-        return _applied_in_version(context, obj, resource, live, refusal, takes_back=takes_back)
-    if is_of_fields(refusal) and all(where == _MARK for _, where, _ in refusal.causes):
-        raise Contended(f"{key_of(live)} is released, or taken back, by others at the same time")
-    if takes_back and is_left_by_keeper(refusal, live):
-        return again(manifest, force=True)
-    if not context.force and context.keep_autoscaled and _is_autoscaled(refusal, obj):
-        return again(without_replicas(obj.with_manifest(manifest)).manifest)
-    if not (context.force or context.yields) or not is_of_fields(refusal):
-        raise refusal
-    try:
-        now = _check_forced(context, resource, refusal, live, manifest)
-    except Conflict as used:
-        if not context.yields:
-            raise
-        LOG.warning("%s. A rollback leaves it as it is", used)
-        return live
-    now = _with_taken_noted(context, obj, resource, now, refusal)
-    return again(_exactly(now, obj.with_manifest(manifest), unchanged=kind_of(now) in SHARED).manifest, force=True)
-
-
 def _applied_in_version(
     context: WriteContext, obj: CustomResource, resource: Resource, live: Object, refusal: ApiError, *, takes_back: bool
 ) -> Object:
+    if context.is_trial:
+        raise OtherOwners(f"{obj.key}: what the API server says is not known before its fields are moved to the version")
     moved = _moved(context, resource, live)
     if is_of_version(refusal, moved, resource.api_version):  # the server has not moved them
         raise not_in_version(refusal, obj, moved)
@@ -238,34 +177,7 @@ def _applied_in_version(
 
 def _moved(context: WriteContext, resource: Resource, live: Object) -> Object:
     """The object with its fields in the version of `resource`."""
-    return _changed(context, resource, live, lambda now: move_to_version(context.client, context.instance, resource, now))
-
-
-def _changed(context: WriteContext, resource: Resource, live: Object, change: Callable[[Object], Object]) -> Object:
-    """Changes the owners of the object's fields as they are now."""
-    try:
-        return change(_read_now(context, resource, live))
-    except ApiError as error:
-        raise (deleted(key_of(live)) if error.status == 404 else error) from None
-
-
-def _check_forced(context: WriteContext, resource: Resource, conflict: ApiError, live: Object, manifest: Object) -> Object:
-    """The object as it is, for an apply by force; Conflict if other instances use it."""
-    fields = conflicting(conflict, context.instance, manifest)
-    if kind_of(live) in SHARED:
-        live = _read_now(context, resource, live)
-        if users(live) - {context.instance} or claimed_by_others(context.inventory, live):
-            raise Conflict(f"{key_of(live)}: others manage fields that the manifest sets: {fields}. {NEVER_CHANGED}")
-    if not context.is_trial:
-        LOG.warning("%s: fields of other managers are taken by force: %s. %s", key_of(live), fields, NOT_RESTORED)
-    return live
-
-
-def _exactly(live: Object, obj: CustomResource, *, unchanged: bool) -> CustomResource:
-    """The object with the uid of `live` as a precondition, and with its resourceVersion if it must be `unchanged`."""
-    wanted = ("uid", "resourceVersion") if unchanged else ("uid",)
-    metadata = {**obj.manifest["metadata"], **{name: live["metadata"][name] for name in wanted}}
-    return obj.with_manifest({**obj.manifest, "metadata": metadata})
+    return changed(context, resource, live, lambda now: move_to_version(context.client, context.instance, resource, now))
 
 
 def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
@@ -297,7 +209,7 @@ def _check_brought(context: WriteContext, obj: CustomResource, resource: Resourc
         if not (isinstance(refusal, NoDryRun) or _is_wider(error, obj.manifest, live)):
             raise refusal from None
     else:
-        if merged.get("spec") != live.get("spec") and merged.get("spec") != _read_now(context, resource, live).get("spec"):
+        if merged.get("spec") != live.get("spec") and merged.get("spec") != read_now(context, resource, live).get("spec"):
             raise Conflict(f"{obj.key}: the manifest sets fields that it does not have on the cluster. {NEVER_CHANGED}")
     if absent := sorted(served_versions(manifest).keys() - served_versions(live).keys()):
         raise Conflict(f"{obj.key}: does not serve {', '.join(absent)}. {NEVER_CHANGED}")
@@ -309,22 +221,23 @@ def _is_wider(error: ApiError, manifest: Object, live: Object) -> bool:
     return is_of_versions and kind_of(manifest) == CRD and not narrowed(manifest, live)
 
 
-def _read_now(context: WriteContext, resource: Resource, live: Object) -> Object:
-    """An object that a watch may have reported late; Replaced if it no longer exists."""
-    try:
-        return context.client.read_again(resource, live)
-    except ApiError as error:
-        raise (deleted(key_of(live)) if error.status == 404 else error) from None
+def repetition(obj: CustomResource) -> str:
+    """The field of a manifest that an apply refuses; "" for none."""
+    return next((field for field, _ in repeated_merge_keys(obj.manifest)), "")
 
 
-def _is_autoscaled(error: ApiError, obj: CustomResource) -> bool:
-    """Whether nothing but the count is in conflict, as another manager has written it through the subresource `scale`."""
-    return bool(error.causes) and len(_of_count(error, obj)) == len(error.causes)
-
-
-def _of_count(error: ApiError, obj: CustomResource) -> list[str]:
-    """The conflicts about a count that another manager has written through the subresource `scale`."""
-    path = ".".join(["", *(obj.replicas() or ())])
-    if error.status != 409 or not path:
-        return []
-    return [message for _, where, message in error.causes if where == path and 'subresource "scale"' in message]
+def counted(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
+    """Writes the count of the manifest, if it is another one; returns the object as it is then."""
+    count, path = explicit_count(obj), obj.replicas() or ()
+    if not context.is_trial:
+        LOG.warning("%s: %s repeats a merge key, so no more than the count is written", obj.key, repetition(obj))
+    if count is not None and count != explicit_count(obj, live):
+        context.inventory.fence.before_write()
+        live = context.client.set_count(resource, live, path, count, context.manager)
+    # The API server notes an update, with which a later apply of another count would be in conflict.
+    fields = succeeded(live["metadata"].get("managedFields") or [], context.manager, context.manager)
+    if context.is_trial or not fields:
+        return live
+    context.inventory.fence.before_write()
+    seen = live["metadata"]["resourceVersion"]
+    return context.client.patch_metadata(resource, live, context.manager, resourceVersion=seen, managedFields=fields)

@@ -9,9 +9,13 @@ is ours, shared, another instance's, or somebody else's.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, NotOurs, TransportError, passes
+from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.kube.dry_run import DryRun
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import (
     CRD,
@@ -39,10 +43,10 @@ from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.writes.apply import apply
 from k8s_cr_driver.writes.context import WriteContext, is_selected, with_owner_labels
 from k8s_cr_driver.writes.manifest_digest import is_webhooks_doing
+from k8s_cr_driver.writes.members import reclaim
 from k8s_cr_driver.writes.release import hand_to_keeper, has_been_kept, may_take_back, take_back
 from k8s_cr_driver.writes.replacement import refused
-from k8s_cr_driver.writes.unlabeled import reclaim
-from k8s_cr_driver.writes.write_errors import Immutable, Replaced, Unchangeable, deleted, explained, is_undeclared
+from k8s_cr_driver.writes.write_errors import Immutable, NoDryRun, Replaced, Unchangeable, deleted, explained, is_undeclared
 
 LOG = logs.logger(__name__)
 
@@ -225,3 +229,31 @@ def _comes_with_own(context: WriteContext, key: ObjectKey) -> bool:
 def _has_marks(live: Object, instance: str) -> bool:
     marks = labels(live)
     return is_managed(live, instance) or marks.get(INSTANCE_LABEL) == instance or used_by(instance) in marks
+
+
+_REPEATED = (403, 404, 409, 410)
+"""Refusals that the engine repeats until the deadline, as something of the set may be missing yet."""
+
+
+def trial_of(context: WriteContext) -> WriteContext:
+    """The same context for writes that store nothing: what the inventory notes of them is forgotten."""
+    client = Client(DryRun.over(context.connection), context.resources)
+    return replace(context, client=client, inventory=context.inventory.trial(), is_trial=True)
+
+
+def refusal(
+    trial: WriteContext, obj: CustomResource, resource: Resource, live: Object | None, *, finished: bool = False
+) -> DriverError | None:
+    """
+    Why the server would refuse to write an object; None also if that is not known, or may pass until it is written.
+
+    An object that would be replaced is none that is refused. An error after which the request is to be repeated is raised by
+    nobody, but returned: `passes` is true of it.
+    """
+    try:
+        write(trial, obj, resource, live, finished=finished)
+    except (Immutable, LeftToOthers, NoDryRun, NotAdopted):
+        return None
+    except DriverError as error:
+        return None if isinstance(error, ApiError) and error.status in _REPEATED else error
+    return None

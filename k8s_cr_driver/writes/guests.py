@@ -32,9 +32,8 @@ from k8s_cr_driver.objects.marks import (
     users,
 )
 from k8s_cr_driver.writes.context import WriteContext
-from k8s_cr_driver.writes.kin import Kin
 from k8s_cr_driver.writes.orphans import find_orphans
-from k8s_cr_driver.writes.owners import LONGEST_CHAIN, references
+from k8s_cr_driver.writes.owners import LONGEST_CHAIN, Kin, references
 from k8s_cr_driver.writes.shared import claim_of
 
 SECRETS, PODS, CLAIMS = GroupKind("", "Secret"), GroupKind("", "Pod"), GroupKind("", "PersistentVolumeClaim")

@@ -16,7 +16,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from k8s_cr_driver.writes.context import WriteContext, selector
-from k8s_cr_driver.writes.unlabeled import is_hidden
+from k8s_cr_driver.writes.members import is_hidden
 
 
 def has_objects(context: WriteContext, resource: Resource, namespaces: Collection[str]) -> bool | None:

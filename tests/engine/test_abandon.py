@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from k8s_cr_driver.engine.report.not_ready import NotReady
-from k8s_cr_driver.engine.watch import api_services
+from k8s_cr_driver.engine.watch import discovery_gaps
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL, KEEP
@@ -42,7 +42,7 @@ def remote(name: str) -> Object:
 
 @pytest.fixture
 def blue(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> Instance:
-    monkeypatch.setattr(api_services, "DISCOVER_EVERY", 0.02)
+    monkeypatch.setattr(discovery_gaps, "DISCOVER_EVERY", 0.02)
     kind = Kind(*API, "Remote", "remotes", generation=True, custom=True)
     api.cluster.serve(kind.resource, [kind])
     return Instance(api.url)

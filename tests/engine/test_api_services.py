@@ -11,7 +11,7 @@ import pytest
 from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.engine.run.reconcile import Prune
-from k8s_cr_driver.engine.watch import api_services
+from k8s_cr_driver.engine.watch import discovery_gaps
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.vnf.additional_params import Options
@@ -27,7 +27,7 @@ NAMED = r"APIService.apiregistration.k8s.io v1.remote.example.com: .* Remote can
 
 @pytest.fixture(autouse=True)
 def served(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_services, "DISCOVER_EVERY", 0.02)
+    monkeypatch.setattr(discovery_gaps, "DISCOVER_EVERY", 0.02)
     kind = Kind(*API, "Remote", "remotes", generation=True, custom=True)
     api.cluster.serve(kind.resource, [kind])
 
@@ -128,7 +128,7 @@ def test_an_unrelated_api_that_is_down_does_not_matter(api: FakeApi) -> None:
 
 
 def test_discovery_is_repeated_at_a_bounded_rate(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_services, "DISCOVER_EVERY", 60)
+    monkeypatch.setattr(discovery_gaps, "DISCOVER_EVERY", 60)
     blue = Instance(api.url)
     blue.reconcile([remote("a")])
     api.knobs.down.add(API)

@@ -13,7 +13,7 @@ from k8s_cr_driver.engine.report import progress_log
 from k8s_cr_driver.engine.report.diagnosis import Seen
 from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run.nodes import Desired
-from k8s_cr_driver.engine.run.timing import Timing
+from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.kube import watch
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.sent_values import SentValues

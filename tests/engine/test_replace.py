@@ -7,7 +7,7 @@ import pytest
 
 from k8s_cr_driver.engine.delete.replacer import Replacement
 from k8s_cr_driver.engine.report.not_ready import NotReady, Report
-from k8s_cr_driver.engine.run.timing import Timing
+from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.errors import Refused
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.keys import Object, key_of

@@ -9,7 +9,7 @@ from concurrent.futures import TimeoutError
 import pytest
 
 from k8s_cr_driver.engine.report.not_ready import NotReady
-from k8s_cr_driver.engine.watch import api_services
+from k8s_cr_driver.engine.watch import discovery_gaps
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import _ACCEPT
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -28,7 +28,7 @@ LISTS = ("customresourcedefinitions", "apiservices")
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_services, "DISCOVER_EVERY", 0.02)
+    monkeypatch.setattr(discovery_gaps, "DISCOVER_EVERY", 0.02)
 
 
 @pytest.fixture

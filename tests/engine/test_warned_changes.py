@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.engine.report.not_ready import NotReady
-from k8s_cr_driver.engine.run.timing import Timing
+from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi
 from tests.instance import CONDITIONS, Instance, config_map, crontab_crd, obj

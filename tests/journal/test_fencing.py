@@ -18,7 +18,7 @@ from k8s_cr_driver.engine.run.loop import Loop
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.engine.run.reconcile import Prune, reconcile
 from k8s_cr_driver.errors import Superseded
-from k8s_cr_driver.journal import fence, process
+from k8s_cr_driver.journal import fence
 from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube import connection, watch
 from k8s_cr_driver.kube.client import Client
@@ -449,7 +449,7 @@ def _left_by(api: FakeApi, monkeypatch: pytest.MonkeyPatch, worker: str) -> list
 def _process_that_was_killed() -> str:
     read, write = os.pipe()
     if (child := os.fork()) == 0:
-        os.write(write, process.this().encode())
+        os.write(write, fence.this_process().encode())
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
     return os.read(read, 200).decode()
@@ -468,13 +468,13 @@ def test_a_worker_that_may_still_run_is_waited_for_as_long_as_its_writes_may_las
 ) -> None:
     monkeypatch.setattr(fence, "IN_FLIGHT", REAL_IN_FLIGHT)
     elsewhere = "0" * 16 + "-99999999-1"
-    waits = _left_by(api, monkeypatch, {"here": process.this(), "elsewhere": elsewhere, "nowhere": ""}[where])
+    waits = _left_by(api, monkeypatch, {"here": fence.this_process(), "elsewhere": elsewhere, "nowhere": ""}[where])
     assert waits
     assert 13 < max(waits) <= 15
 
 
 def test_a_process_that_has_taken_over_the_pid_of_another_is_not_that() -> None:
-    place, pid, started = process.this().split("-")
-    assert not process.has_ended(process.this())
-    assert process.has_ended(f"{place}-{pid}-{int(started) - 1}")
-    assert not process.has_ended(f"{place[::-1]}-{pid}-{int(started) - 1}")
+    place, pid, started = fence.this_process().split("-")
+    assert not fence.process_has_ended(fence.this_process())
+    assert fence.process_has_ended(f"{place}-{pid}-{int(started) - 1}")
+    assert not fence.process_has_ended(f"{place[::-1]}-{pid}-{int(started) - 1}")

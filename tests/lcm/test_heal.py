@@ -12,8 +12,8 @@ import pytest
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from k8s_cr_driver.engine.run import timing
-from k8s_cr_driver.engine.run.timing import Timing
+from k8s_cr_driver.engine.run import operation
+from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.lcm.driver import Driver
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
@@ -88,7 +88,7 @@ def test_after_a_modify_of_the_vnfd_only_chosen_vnfcs_are_healed(cluster: FakeAp
 def test_a_pod_that_is_not_ready_yet_is_waited_for(
     cluster: FakeApi, web: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timing, "TIMING", Timing(count_every=0.05))
+    monkeypatch.setattr(operation, "TIMING", Timing(count_every=0.05))
     old = set(cluster.names("Pod", "default"))
     starting: list[str] = []
     looks: list[Request] = []

@@ -11,8 +11,8 @@ import yaml
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from k8s_cr_driver.engine.run import timing
-from k8s_cr_driver.engine.run.timing import Timing
+from k8s_cr_driver.engine.run import operation
+from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.driver import Driver
@@ -28,7 +28,7 @@ OURS = f"k8s-cr-driver-{BLUE}"
 
 @pytest.fixture(autouse=True)
 def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "TIMING", Timing(count_every=0.02))
+    monkeypatch.setattr(operation, "TIMING", Timing(count_every=0.02))
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ import pytest
 from k8s_cr_driver.engine.apply import recreate
 from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run.nodes import Desired
+from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.engine.run.reconcile import Prune
-from k8s_cr_driver.engine.run.timing import Timing
 from k8s_cr_driver.errors import Conflict, DriverError, Refused
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object, labels

@@ -19,7 +19,7 @@ from k8s_cr_driver.objects.keys import Object, labels
 from k8s_cr_driver.objects.marks import CREATED_BY_US, INSTANCE_LABEL, KEPT_BY, manager, used_by, users
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import preflight
-from k8s_cr_driver.writes import apply
+from k8s_cr_driver.writes import apply, conflicts
 from k8s_cr_driver.writes.context import WriteContext
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, GREEN, RED, Instance, config_map, crontab, crontab_crd, labelled, obj, state
@@ -355,7 +355,7 @@ def race(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, happens: Calla
 def test_force_spares_what_another_instance_begins_to_use(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     Instance(api.url).reconcile([labelled(HOME, team="blue")])
     api.edit("Namespace", None, "home", lambda live: live["metadata"]["labels"].update(team="theirs"), manager="kubectl-edit")
-    race(monkeypatch, apply, "claimed_by_others", lambda: Instance(api.url, GREEN).reconcile([HOME]))
+    race(monkeypatch, conflicts, "claimed_by_others", lambda: Instance(api.url, GREEN).reconcile([HOME]))
     with pytest.raises(Conflict, match="Other VNF instances use it"):
         Instance(api.url, force=True).reconcile([labelled(HOME, team="newer")])
     assert labels(api.get("Namespace", None, "home"))["team"] == "theirs"

@@ -12,11 +12,10 @@ import functools
 from collections.abc import Callable, Collection, Sequence
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.engine.apply.crd_reads import CrdReads
 from k8s_cr_driver.engine.apply.finished import Ends, goes_after_its_end, has_ended_well
 from k8s_cr_driver.engine.apply.forced_rollback import StuckPods
 from k8s_cr_driver.engine.apply.recreate import Recreator
-from k8s_cr_driver.engine.apply.verify import LastLook
+from k8s_cr_driver.engine.apply.verify import CrdReads, LastLook
 from k8s_cr_driver.engine.report.diagnosis import Seen, warning_since
 from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run.loop import Run

@@ -20,8 +20,7 @@ from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from k8s_cr_driver.writes.delete import Removal, remove
-from k8s_cr_driver.writes.members import release_others
-from k8s_cr_driver.writes.unlabeled import reclaim
+from k8s_cr_driver.writes.members import reclaim, release_others
 from k8s_cr_driver.writes.write_errors import is_denied
 
 

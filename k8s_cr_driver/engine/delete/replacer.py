@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from k8s_cr_driver.engine.delete.pruner import Pruner
 from k8s_cr_driver.engine.report.not_ready import Report
 from k8s_cr_driver.engine.run.loop import Run
-from k8s_cr_driver.engine.run.timing import Timing
+from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.errors import DriverError, Refused, passes
 from k8s_cr_driver.kube import backoff

@@ -15,8 +15,7 @@ from k8s_cr_driver.engine.apply.applier import Applier
 from k8s_cr_driver.engine.delete.pruner import Pruner
 from k8s_cr_driver.engine.delete.to_delete import Members, by_key
 from k8s_cr_driver.engine.report.not_ready import NotReady
-from k8s_cr_driver.engine.run.attempts import Attempts
-from k8s_cr_driver.engine.run.loop import Run
+from k8s_cr_driver.engine.run.loop import Attempts, Run
 from k8s_cr_driver.engine.run.nodes import Phase
 from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.kube.discovery import Resource

@@ -13,17 +13,15 @@ from collections.abc import Callable, Iterable, Mapping
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.apply.applier import Applier
 from k8s_cr_driver.engine.report.not_ready import NotReady
-from k8s_cr_driver.engine.run.attempts import Attempts
-from k8s_cr_driver.engine.run.loop import Run
+from k8s_cr_driver.engine.run.loop import Attempts, Run
 from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.objects.marks import SHARED, is_managed
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.writes.members import unlisted_members, was_released
+from k8s_cr_driver.writes.members import is_hidden, read_unlabeled, reclaim, unlisted_members, was_released
 from k8s_cr_driver.writes.orphans import claim_orphans, disclaim_orphan, is_claimed, keepers, leaving_kinds
-from k8s_cr_driver.writes.unlabeled import is_hidden, read_unlabeled, reclaim
 
 LOG = logs.logger(__name__)
 

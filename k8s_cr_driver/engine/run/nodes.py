@@ -18,13 +18,13 @@ from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects import fields
+from k8s_cr_driver.objects.crds import is_in_cleanup
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, kind_of
 from k8s_cr_driver.objects.marks import SHARED
 from k8s_cr_driver.resources import suggested
 from k8s_cr_driver.resources.base import PODS, CustomResource
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.health.freshness import ACCEPTED
-from k8s_cr_driver.writes.crd_cleanup import is_in_cleanup
 from k8s_cr_driver.writes.manifest_digest import digest_of, is_of_manifest, plain_digest
 from k8s_cr_driver.writes.write_errors import with_remedy
 

@@ -16,13 +16,30 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from k8s_cr_driver.engine.report.not_ready import Report
-from k8s_cr_driver.engine.run import timing
-from k8s_cr_driver.engine.run.timing import Timing
 from k8s_cr_driver.engine.watch.watch_limit import WATCH_LIMITS, WatchLimits
 from k8s_cr_driver.errors import DriverError, Stopped, Superseded, passes
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Traffic
 from k8s_cr_driver.objects.keys import ObjectKey
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long a run waits for what: in seconds, but for the share."""
+
+    failure_grace: float = 30.0
+    """For which an object must stay failed before the run gives up: many failures are transient."""
+    silence: float = 30.0
+    """Without an event, after which a status older than our change counts, for kinds without observedGeneration."""
+    hold: float = 30.0
+    """For which an error that may pass is no response to go by, because a refusal may follow."""
+    count_every: float = 1.0
+    """Between two counts of what controllers create again."""
+    count_share: float = 0.1
+    """Of a long wait for that, up to `backoff.LAST`."""
+
+
+TIMING = Timing()
 
 Result = TypeVar("Result")
 
@@ -63,7 +80,7 @@ class Operation:
     watches: WatchLimits = WATCH_LIMITS
     no_activity: float | None = None
     """Seconds without any movement after which a run ends, see `activity`; None: it lasts until the deadline."""
-    timing: Timing = field(default_factory=lambda: timing.TIMING)
+    timing: Timing = field(default_factory=lambda: TIMING)
     left: list[Report] = field(default_factory=list)
     """The optional objects that were not ready at the end of its last run, worst first."""
 
@@ -126,3 +143,36 @@ class Operation:
     def share(self, longest: float) -> float:
         """So many seconds, or a part of the time that is left, if that is shorter: what follows needs some, too."""
         return min(longest, SHARE * self.remaining())
+
+
+@dataclass
+class Statistics:
+    """
+    How long an operation took, and what it did, for its last log line.
+
+    Its `progress` is called for each change of an object, from one thread; `traffic` counts the requests.
+    """
+
+    traffic: Traffic = field(default_factory=Traffic)
+    _begun: float = field(default_factory=time.monotonic)
+    _first: dict[ObjectKey, float] = field(default_factory=dict)
+    _last: dict[ObjectKey, tuple[str, float]] = field(default_factory=dict)
+    """The newest state of each object, and when it entered it."""
+
+    def progress(self, key: ObjectKey, state: str, message: str) -> None:
+        del message
+        now = time.monotonic()
+        self._first.setdefault(key, now)
+        if key not in self._last or self._last[key][0] != state:
+            self._last[key] = state, now
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._begun
+
+    def __str__(self) -> str:
+        took = {key: until - self._first[key] for key, (_, until) in self._last.items()}
+        slowest = max(took, key=lambda key: took[key], default=None)
+        longest = f", slowest {slowest} ({took[slowest]:.1f} s)" if slowest else ""
+        requests = f"{self.traffic.requests} requests, {self.traffic.failed} of them repeated"
+        return f"in {self.seconds:.1f} s: {len(took)} objects, {requests}{longest}"

@@ -26,7 +26,7 @@ from k8s_cr_driver.engine.report.activity import Activity
 from k8s_cr_driver.engine.report.progress_log import Timeouts
 from k8s_cr_driver.engine.run.loop import Loop, Run
 from k8s_cr_driver.engine.run.operation import Operation
-from k8s_cr_driver.engine.watch.api_services import await_kinds
+from k8s_cr_driver.engine.watch.discovery_gaps import await_kinds
 from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, Superseded
 from k8s_cr_driver.journal.fence import WRITE_WITHIN

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from k8s_cr_driver.engine.report.not_ready import Report
 from k8s_cr_driver.engine.run.loop import Run, Workers
 from k8s_cr_driver.engine.run.nodes import is_another, is_older, version
+from k8s_cr_driver.engine.watch.discovery_gaps import Unserved
 from k8s_cr_driver.engine.watch.strangers import Strangers
-from k8s_cr_driver.engine.watch.unserved import Unserved
 from k8s_cr_driver.engine.watch.watch_limit import Watches
 from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused
 from k8s_cr_driver.journal.entries import parse

@@ -13,9 +13,9 @@ import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.engine.report.not_ready import Report
+from k8s_cr_driver.engine.report.not_ready import NotReady, Report
 from k8s_cr_driver.engine.run.loop import Run
-from k8s_cr_driver.engine.watch import api_services
+from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import ApiError, DriverError, passes
 from k8s_cr_driver.kube.client import CRDS, Client
 from k8s_cr_driver.kube.connection import METADATA_LIST
@@ -25,6 +25,39 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.resources.health import State
 
 LOG = logs.logger(__name__)
+
+DISCOVER_EVERY = 2.0
+"""Seconds between two discoveries."""
+
+
+def await_kinds(operation: Operation, client: Client, desired: Iterable[tuple[GroupKind, str]]) -> None:
+    """Waits until discovery lists each (kind, version) and refreshes the client's resources; NotReady at the deadline."""
+    kinds = set(desired)
+    while unavailable := reports(client.resources, kinds):
+        operation.check_stopped()
+        if operation.remaining() == 0:
+            raise NotReady("Kinds that are needed are unavailable:", unavailable)
+        operation.stop.wait(min(DISCOVER_EVERY, operation.remaining()))
+        client.resources.refresh(operation.persist(lambda: discover(client.connection)))
+
+
+def reports(resources: Resources, asked: Iterable[tuple[GroupKind, str]]) -> list[Report]:
+    """One for each APIService that is down and serves one of the (kind, version) in `asked`; version "" is any."""
+    kinds: dict[tuple[str, str], set[str]] = {}
+    for kind, version in asked:
+        if api := resources.unknown_in(kind, version):
+            kinds.setdefault(api, set()).add(kind.kind)
+    return [
+        Report(
+            ObjectKey("apiregistration.k8s.io", "APIService", "", f"{version}.{group}"),
+            State.WAITING.value,
+            "Unavailable",
+            f"the server of {group}/{version} does not respond, so {', '.join(sorted(names))} cannot be listed; repair "
+            "it, or delete the APIService if that API and all its objects no longer exist",
+        )
+        for (group, version), names in sorted(kinds.items())
+    ]
+
 
 API_SERVICES = Resource(
     GroupKind("apiregistration.k8s.io", "APIService"), "v1", "apiservices", False, frozenset({"get", "list"})
@@ -54,7 +87,7 @@ class Unserved:
 
     def reports(self) -> list[Report]:
         """One for each API that is down, and for each other kind."""
-        down = api_services.reports(self._resources, ((kind, "") for kind in self._reasons))
+        down = reports(self._resources, ((kind, "") for kind in self._reasons))
         return down + [reason for _, reason in sorted(self._reasons.items()) if reason is not None]
 
     def add(self, kind: GroupKind, *, again: bool = False) -> None:
@@ -63,7 +96,7 @@ class Unserved:
             return
         is_down = self._resources.unknown_in(kind) is not None
         if not self._reasons:
-            self._loop.after(api_services.DISCOVER_EVERY if is_down else 0, self._look)
+            self._loop.after(DISCOVER_EVERY if is_down else 0, self._look)
         self._reasons[kind] = None if is_down else _report(_any(kind), kind, "has not been looked for yet")
 
     def _look(self) -> None:
@@ -83,11 +116,11 @@ class Unserved:
         self._on_found(served)
         self._on_undefined(undefined)
         if self._reasons:
-            self._loop.after(api_services.DISCOVER_EVERY, self._look)
+            self._loop.after(DISCOVER_EVERY, self._look)
 
     def _failed(self, error: DriverError) -> None:
         if passes(error):
-            self._loop.after(api_services.DISCOVER_EVERY, self._look)
+            self._loop.after(DISCOVER_EVERY, self._look)
         else:
             self._loop.refuse(error)
 

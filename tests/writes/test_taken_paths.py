@@ -8,7 +8,7 @@ import copy
 import pytest
 
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.writes.paths import without
+from k8s_cr_driver.writes.taken import without
 
 PORTS = [{"port": 53, "targetPort": 1}, {"port": 53, "protocol": "UDP", "targetPort": 2}]
 
