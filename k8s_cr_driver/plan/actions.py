@@ -14,11 +14,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from k8s_cr_driver.journal.entries import InventoryContent
-from k8s_cr_driver.objects.crds import defined_by, is_refused
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, labels
-from k8s_cr_driver.objects.marks import INSTANCE_LABEL, SHARED, appliers, is_created, is_kept, is_managed, users
+from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, labels
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL, SHARED, appliers, is_managed, users
+from k8s_cr_driver.plan.decision import IN_USE, Decision, Way, decide, holds
 from k8s_cr_driver.plan.field_diff import Change
-from k8s_cr_driver.writes.delete import ANNOTATED, EXISTED, IN_USE, used_by_others
 
 
 class Do(enum.Enum):
@@ -78,12 +77,13 @@ def plan(
 
     `others`: of Namespaces and CRDs that `may_go`.
     """
-    kept, staying = _kept(journal, instance, desired, live), _staying(journal, instance, desired, live)
+    decided, staying = _decided(journal, instance, desired, live)
     actions = [Action(key, *answer) for key, answer in desired.items()]
-    for key in sorted(live.keys() - desired.keys()):
-        why = kept.get(key, "") or (IN_USE if holds(live[key], staying) else "") or others.get(key, NONE).keeps
-        goes = "" if why else others.get(key, NONE).goes
-        actions.append(Action(key, Do.RELEASE if why else Do.DELETE, why or goes))
+    for key in sorted(decided):
+        held = (IN_USE if holds(live[key], staying) else "") or others.get(key, NONE).keeps
+        decision = decide(journal, instance, live[key], held)
+        is_deleted = decision.way is Way.DELETE
+        actions.append(Action(key, *((Do.DELETE, others.get(key, NONE).goes) if is_deleted else (Do.RELEASE, decision.why))))
     return actions
 
 
@@ -91,41 +91,16 @@ def may_go(
     journal: InventoryContent, instance: str, desired: Collection[ObjectKey], live: Mapping[ObjectKey, Object]
 ) -> set[ObjectKey]:
     """The objects that go, but for Namespaces and CRDs that hold others."""
-    return live.keys() - _staying(journal, instance, desired, live)
+    decided, _ = _decided(journal, instance, desired, live)
+    return {key for key, decision in decided.items() if not decision.outlives}
 
 
-def _staying(
+def _decided(
     journal: InventoryContent, instance: str, desired: Collection[ObjectKey], live: Mapping[ObjectKey, Object]
-) -> set[ObjectKey]:
-    return {*desired, *_kept(journal, instance, desired, live)}
-
-
-def _kept(
-    journal: InventoryContent, instance: str, desired: Collection[ObjectKey], live: Mapping[ObjectKey, Object]
-) -> dict[ObjectKey, str]:
-    reasons = {key: why_it_stays(journal, instance, one) for key, one in live.items() if key not in desired}
-    return {key: why for key, why in reasons.items() if why}
-
-
-def why_it_stays(journal: InventoryContent, instance: str, live: Object) -> str:
-    """Why an object that is not wanted is released, as far as its marks say; "" if it goes."""
-    if journal.is_adopted(live):
-        return EXISTED
-    if is_kept(live):
-        return ANNOTATED
-    if key_of(live).group_kind not in SHARED:
-        return ""
-    others = users(live) - {instance}
-    return used_by_others(others) if others else "" if is_created(live) else EXISTED
-
-
-def holds(live: Object, keys: Iterable[ObjectKey]) -> bool:
-    """Whether one of the objects is in this Namespace, or of this CRD."""
-    key = key_of(live)
-    if key.group_kind == NAMESPACE:
-        return any(one.namespace == key.name for one in keys)
-    is_defined = key.group_kind == CRD and "spec" in live and not is_refused(live)
-    return is_defined and any(one.group_kind == defined_by(live) for one in keys)
+) -> tuple[dict[ObjectKey, Decision], set[ObjectKey]]:
+    """What becomes of what is not desired, by its marks; and what stays."""
+    decided = {key: decide(journal, instance, live[key]) for key in live.keys() - set(desired)}
+    return decided, {*desired, *(key for key, decision in decided.items() if decision.outlives)}
 
 
 def is_member(journal: InventoryContent, instance: str, live: Object) -> bool:

@@ -26,12 +26,12 @@ from k8s_cr_driver.objects.keys import (
     Object,
     ObjectKey,
     annotations_of,
-    is_of_every_namespace,
     key_of,
     kind_of,
 )
-from k8s_cr_driver.objects.marks import KEEP, KEEPS, SHARED, has_applied, is_created, is_kept, is_released, users
+from k8s_cr_driver.objects.marks import KEEPS, SHARED, has_applied, is_created, is_kept, is_released, users
 from k8s_cr_driver.objects.marks import manager as manager_of
+from k8s_cr_driver.plan.decision import Way, decide, stays
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.writes.context import WriteContext, has_gone
 from k8s_cr_driver.writes.guests import Guests
@@ -39,9 +39,6 @@ from k8s_cr_driver.writes.release import release_account, release_adopted, relea
 from k8s_cr_driver.writes.write_errors import is_denied
 
 LOG = logs.logger(__name__)
-
-EXISTED, IN_USE, ANNOTATED = "it existed before the instance", "it holds objects of this instance", f"annotated with {KEEP}"
-"""Why an object stays when its instance releases it."""
 
 
 class Removal(NamedTuple):
@@ -124,26 +121,26 @@ def _remove(
     owners: Collection[str],
 ) -> Removal:
     context.inventory.fence.before_delete()
-    is_shared = obj.key.group_kind in SHARED
-    if context.inventory.content.is_adopted(live):
-        if is_shared and users(live) - {context.instance}:  # they may rely on what it has applied
-            release_shared(context.client, context.instance, resource, live, is_last=False)
-        else:
-            _mark_namespace(context, live)
-            release_adopted(context.client, context.instance, resource, live, owners)
-        return Removal(EXISTED)
-    if is_kept(live):
-        _mark_namespace(context, live)
-        release_kept(context.client, context.instance, resource, live, owners)
-        return Removal(ANNOTATED)
-    if is_of_every_namespace(obj.key):  # Pods of others use it, too
-        release_account(context.client, context.instance, resource, context.client.read_again(resource, live))
-        return Removal("Kubernetes puts it into each Namespace")
-    if is_shared and was_kept:
+    client, instance = context.client, context.instance
+    way, reason = decide(context.inventory.content, instance, live, why)
+    if obj.key.group_kind in SHARED and was_kept and not stays(context.inventory.content, live):
         raise Contended(f"{obj.key} is not to be kept any more: it is withdrawn first")
-    if is_shared:
-        return _release_shared(context, resource, live, why)
-    return _deleted(context, resource, live, grace_period)
+    if way is Way.KEEP:
+        _mark_namespace(context, live)
+        release_kept(client, instance, resource, live, owners)
+    elif way is Way.GIVE_BACK:
+        _mark_namespace(context, live)
+        release_adopted(client, instance, resource, live, owners)
+    elif way is Way.GIVE_UP:  # Pods of others use it, too
+        release_account(client, instance, resource, client.read_again(resource, live))
+    elif way is Way.LEAVE_TO_OTHERS:  # they may rely on what it has applied
+        release_shared(client, instance, resource, live, is_last=False)
+    elif way is Way.LEAVE:
+        is_ours = is_created(live) or (is_released(live) and has_applied(live, instance))  # else it is a user's
+        release_shared(client, instance, resource, live, is_last=is_ours)
+    else:
+        return _deleted(context, resource, live, grace_period)
+    return Removal(reason)
 
 
 def _mark_namespace(context: WriteContext, live: Object) -> None:
@@ -164,36 +161,27 @@ def _mark_namespace(context: WriteContext, live: Object) -> None:
         LOG.warning("%s stays, and another instance may delete its Namespace, which cannot be marked: %s", key_of(live), error)
 
 
-def announce(shared: Iterable[Object], instance: str, guests: Guests) -> None:
+def announce(context: WriteContext, shared: Iterable[Object], guests: Guests) -> None:
     """Logs what of others the deletion of Namespaces and CRDs of this instance takes along, before anything is deleted."""
-    going = [live for live in shared if is_created(live) and not users(live) - {instance}]
+    content, instance = context.inventory.content, context.instance
+    going = [live for live in shared if decide(content, instance, live).way is Way.DELETE]
     for key, why in guests.reasons(going).items():
         if not why and (taken := guests.taken_with(key)):
             LOG.warning("%s is to be deleted %s", key, taken)
 
 
-def used_by_others(others: Collection[str]) -> str:
-    """Why a shared object stays that other instances use."""
-    return f"used by VNF instance {', '.join(sorted(others))}"
+def why_it_stays(context: WriteContext, shared: Iterable[Object], guests: Guests) -> dict[ObjectKey, str]:
+    """
+    Of Namespaces and CRDs, which are withdrawn, and that nothing of the instance uses; "" for one that is to be deleted.
 
-
-def why_it_stays(shared: Iterable[Object], instance: str, guests: Guests) -> dict[ObjectKey, str]:
-    """Of Namespaces and CRDs, which are withdrawn, and that nothing of the instance uses; "" for one that is to be deleted."""
+    And for one that others use: they may leave it before its label goes, and then this instance is the last.
+    """
+    content, instance = context.inventory.content, context.instance
     lives = list(shared)
-    found = {key_of(live): "" if is_created(live) else EXISTED for live in lives}
-    looked = [live for live in lives if not found[key_of(live)] and not users(live) - {instance}]
-    return found | (guests.reasons(looked) if looked else {})
-
-
-def _release_shared(context: WriteContext, resource: Resource, live: Object, why: str) -> Removal:
-    if others := users(live) - {context.instance}:
-        release_shared(context.client, context.instance, resource, live, is_last=False)
-        return Removal(used_by_others(others))
-    if why:
-        is_ours = is_created(live) or (is_released(live) and has_applied(live, context.instance))  # else it is a user's
-        release_shared(context.client, context.instance, resource, live, is_last=is_ours)
-        return Removal(why)
-    return _deleted(context, resource, live)
+    found = {key_of(live): decide(content, instance, live) for live in lives}
+    looked = [live for live in lives if found[key_of(live)].way is Way.DELETE]
+    reasons = {key: one.why if one.way is Way.LEAVE else "" for key, one in found.items()}
+    return reasons | (guests.reasons(looked) if looked else {})
 
 
 def _deleted(context: WriteContext, resource: Resource, live: Object, grace_period: int | None = None) -> Removal:

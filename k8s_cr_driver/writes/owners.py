@@ -22,14 +22,11 @@ from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, bare, 
 from k8s_cr_driver.objects.marks import (
     INSTANCE_LABEL,
     RELEASED_BY,
-    SHARED,
     appliers,
-    is_created,
-    is_kept,
     is_managed,
     is_released,
-    users,
 )
+from k8s_cr_driver.plan.decision import decide
 from k8s_cr_driver.writes.context import WriteContext
 from k8s_cr_driver.writes.release import disown
 
@@ -195,9 +192,7 @@ class Kin:
             return True
         if not self._is_marked(live):
             return False
-        others = users(live) - {self._context.instance}
-        is_shared = kind_of(live) in SHARED and (not is_created(live) or bool(others))
-        return is_shared or is_kept(live)
+        return decide(self._context.inventory.content, self._context.instance, live).outlives
 
     def _owner(self, live: Object, owner: Object, chain: int, known: dict[tuple[ObjectKey, str], bool]) -> bool:
         """Whether an owner goes, or is another instance's; False for one of a kind that the cluster does not list."""

@@ -68,4 +68,4 @@ class Departures:
 
     def _look(self, lives: list[Object]) -> dict[ObjectKey, str]:
         withdraw(self._context, lives)
-        return why_it_stays(lives, self._context.instance, self.guests)
+        return why_it_stays(self._context, lives, self.guests)

@@ -27,7 +27,6 @@ from k8s_cr_driver.objects.crds import CLEANUP, defined_by, is_refused
 from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import (
     CRD,
-    NAMESPACE,
     Object,
     ObjectKey,
     controller_of,
@@ -37,10 +36,11 @@ from k8s_cr_driver.objects.keys import (
     split,
 )
 from k8s_cr_driver.objects.marks import SHARED, is_kept, is_managed
+from k8s_cr_driver.plan.decision import IN_USE, holds, stays
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.context import is_selected
-from k8s_cr_driver.writes.delete import ANNOTATED, EXISTED, IN_USE, Removal, remove
+from k8s_cr_driver.writes.delete import Removal, remove
 from k8s_cr_driver.writes.guests import Guests
 from k8s_cr_driver.writes.orphans import leaving_kinds
 from k8s_cr_driver.writes.owners import Takers
@@ -223,7 +223,7 @@ class Pruner:
             return
         if not is_going and self._is_taken(node.live or live, live):
             if not self.deletes(live):  # we have released it, and the answer is lost
-                node.stays = ANNOTATED if is_kept(live) else EXISTED
+                node.stays = stays(self._context.inventory.content, live)
                 self._kept.add(node.key)
             self._gone(node)
             self._retry_owned_by(uid_of(live))
@@ -311,18 +311,11 @@ class Pruner:
 
     def _is_used(self, live: Object) -> bool:
         """Whether objects that stay need this Namespace or CRD."""
-        return not is_refused(live) and (self._uses(live) or self._holds_kept(live))
-
-    def _holds_kept(self, live: Object) -> bool:
-        """Whether a Namespace or CRD would take an object along that is kept, or was adopted, and that exists."""
-        key = key_of(live)
-        if key.group_kind == NAMESPACE:
-            return any(kept.namespace == key.name for kept in self._kept)
-        return key.group_kind == CRD and any(kept.group_kind == defined_by(live) for kept in self._kept)
+        return not is_refused(live) and (self._uses(live) or holds(live, self._kept))
 
     def deletes(self, live: Object) -> bool:
         """Whether it deletes such an object, and does not only release it."""
-        return not self._context.inventory.content.is_adopted(live) and not is_kept(live)
+        return not stays(self._context.inventory.content, live)
 
     def _goes_with_owners(self, live: Object) -> bool:
         """Whether it may go before its turn. A Namespace or CRD may not: what stays, or is not ours, would go with it."""

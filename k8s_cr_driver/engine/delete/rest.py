@@ -88,7 +88,7 @@ class Rest:
             guests = Guests(self._context, leaving=() if self._applier.nodes else members)
             shared = [live for _, live in self._shared(members)]
             with self._attempts.abandonable("objects of others"):
-                self._attempts.request(lambda: announce(shared, self._context.instance, guests))
+                self._attempts.request(lambda: announce(self._context, shared, guests))
         self._is_pruning = True
         self._pruner.start(
             members,

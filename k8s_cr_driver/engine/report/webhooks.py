@@ -16,7 +16,8 @@ from k8s_cr_driver.journal.entries import NOTHING
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.fields import entries, field
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of
-from k8s_cr_driver.objects.marks import is_kept, is_managed
+from k8s_cr_driver.objects.marks import is_managed
+from k8s_cr_driver.plan.decision import stays
 from k8s_cr_driver.writes.context import WriteContext, has_gone, selector
 from k8s_cr_driver.writes.write_errors import ADMISSION
 
@@ -76,7 +77,7 @@ def first_to_go(context: WriteContext, wanted: Collection[ObjectKey]) -> Replace
         lives = context.client.list(resource, selector=labelled) if resource else []
         others = [one for one in lives if key_of(one) not in wanted and is_managed(one, instance)]
         own = [one for one in others if content.may_own(one, instance)]
-        going = [one for one in own if not (is_kept(one) or content.is_adopted(one))]
+        going = [one for one in own if not stays(content, one)]
         several += [(labelled, going)] if going else []
     return Replacement(several)
 
