@@ -174,7 +174,8 @@ class Cluster:
         """The inventory of one instance; a usage error if there is none, or more than one."""
         found = self.instances(namespace, id) if _ID.fullmatch(id) else []  # else it would be no label's value
         if not found:
-            raise click.UsageError(f"VNF instance {id} has no inventory on this cluster; see: k8s-cr instances")
+            remedy = "see: k8s-cr instances. If somebody has deleted it: k8s-cr recover INSTANCE PACKAGE"
+            raise click.UsageError(f"VNF instance {id} has no inventory on this cluster; {remedy}")
         if len(found) > 1:
             places = ", ".join(one.namespace for one in found)
             raise click.UsageError(f"VNF instance {id} has inventories in {places}; choose one with --inventory-namespace")

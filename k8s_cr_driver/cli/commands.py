@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, str] = {
     "plan": "Print what PACKAGE would do on a cluster, and the digest of that. Nothing is written.",
     "purge": "Remove INSTANCE from the cluster.",
     "receive": "Receive the kubeconfigs of workload clusters, which the credential sender sends, in a folder.",
+    "recover": "Write the inventory of INSTANCE again, from the labels of its objects.",
     "role": "Print a ServiceAccount with just the permissions that the driver needs for PACKAGE, as manifests.",
     "run": "Instantiate PACKAGE on a cluster without Tacker, change what an earlier run made to it, or remove that.",
     "tree": "Show the objects of an instance or a package.",

@@ -7,16 +7,16 @@ What is known of it otherwise goes into `Inventory.remembered`, from which the n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import functools
+from collections.abc import Sequence
 
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import Refused
 from k8s_cr_driver.journal.entries import InventoryContent
-from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
+from k8s_cr_driver.objects.keys import Object, key_of, kind_of
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.context import WriteContext
-from k8s_cr_driver.writes.traces import has_objects, has_unlabeled
+from k8s_cr_driver.writes.members import has_objects
 
 
 def check_cluster(operation: Operation, context: WriteContext, before: str, *, moved: bool) -> None:
@@ -45,8 +45,8 @@ def recover(operation: Operation, context: WriteContext, namespace: str, desired
 
     For an instance of which only the package is known. A kind that may not be listed cannot have been written. An
     object of `desired` with the instance's label is a member, also if somebody has created it again. All the other kinds
-    count, too: their objects may have lost the label, or a worker that is still running may create some. So do those of
-    orphans, which an earlier rollback may have left when it deleted all others.
+    count, too: a worker that is still running may create some. So do those of orphans, which an earlier rollback may have left
+    when it deleted all others.
     """
     inventory = context.inventory
     members = frozenset(key_of(obj) for obj in desired)
@@ -54,22 +54,7 @@ def recover(operation: Operation, context: WriteContext, namespace: str, desired
     if operation.persist(inventory.read) is None:
         namespaces = frozenset({namespace, *(key_of(obj).namespace for obj in desired)} - {""})
         orphaned = {kind for obj in desired if (kind := resource_for(obj).orphaned)}
-        written = sorted({kind_of(obj) for obj in desired} | orphaned)
-        has = {kind: _ask(has_objects, operation, context, kind, namespaces) for kind in written}
-        if not any(has.values()):
-            listed = [kind for kind, found in has.items() if found is not None]
-            has = {kind: _ask(has_unlabeled, operation, context, kind, namespaces) for kind in listed}
+        served = filter(None, map(context.resources.find, sorted({kind_of(obj) for obj in desired} | orphaned)))
+        has = {one.group_kind: operation.persist(functools.partial(has_objects, context, one, namespaces)) for one in served}
         kinds = frozenset(kind for kind, found in has.items() if found is not None and any(has.values()))
         inventory.remembered = InventoryContent(kinds, namespaces, members=members)
-
-
-def _ask(
-    has: Callable[[WriteContext, Resource, Collection[str]], bool | None],
-    operation: Operation,
-    context: WriteContext,
-    kind: GroupKind,
-    namespaces: Collection[str],
-) -> bool | None:
-    """Whether the instance `has` objects of a kind, None if that cannot be listed."""
-    resource = context.resources.find(kind)
-    return operation.persist(lambda: has(context, resource, namespaces)) if resource else None

@@ -69,7 +69,7 @@ from k8s_cr_driver.vnf.stored_crds import StoredCrds
 from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.vnf.vnfcs import Members
 from k8s_cr_driver.writes.context import WriteContext
-from k8s_cr_driver.writes.traces import made_by_others
+from k8s_cr_driver.writes.members import made_by_others
 
 LOG = logs.logger(__name__)
 

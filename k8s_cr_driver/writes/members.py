@@ -37,7 +37,7 @@ def listed_members(context: WriteContext) -> list[Found]:
     """What has the instance's label, as PartialObjectMetadata: one LIST for each kind."""
     found = filter(None, map(context.resources.find, sorted(context.inventory.content.kinds)))
     resources = [resource for resource in found if "list" in resource.verbs]
-    return [(resource, live) for resource in resources for live in _labelled(context, resource)]
+    return [(resource, live) for resource in resources for live in _labelled_everywhere(context, resource)]
 
 
 def unlisted_members(
@@ -84,13 +84,13 @@ def _requests(
 ) -> Iterator[tuple[Request, str]]:
     """They find those that exist, and what they are for."""
     if len(keys) > FEW and "list" in resource.verbs:
-        yield functools.partial(_listed, context, resource, namespace, set(keys)), f"{resource.plural} in {namespace}"
+        yield functools.partial(_named, context, resource, namespace, set(keys)), f"{resource.plural} in {namespace}"
     else:
         for key in keys:
             yield functools.partial(_found, context, resource, key), str(key)
 
 
-def _listed(context: WriteContext, resource: Resource, namespace: str, keys: Collection[ObjectKey]) -> list[Object]:
+def _named(context: WriteContext, resource: Resource, namespace: str, keys: Collection[ObjectKey]) -> list[Object]:
     found = context.client.list_if_served(resource, namespace, "", METADATA_LIST)
     return [live for live in found if key_of(live) in keys]
 
@@ -100,7 +100,7 @@ def _found(context: WriteContext, resource: Resource, key: ObjectKey) -> list[Ob
     return [live] if live else []
 
 
-def _labelled(context: WriteContext, resource: Resource) -> Sequence[Object]:
+def _labelled_everywhere(context: WriteContext, resource: Resource) -> Sequence[Object]:
     wanted = selector(context.instance, resource.group_kind)
     try:
         return context.client.list_if_served(resource, "", wanted, METADATA_LIST)
@@ -148,3 +148,43 @@ def reclaim(context: WriteContext, resource: Resource, live: Object) -> Object |
         if error.status in (404, 409, 422) and has_gone(context, key, resource, uid):
             return None
         raise (Contended(f"{key} is changed by others all the time") if error.status == 409 else error) from None
+
+
+def has_objects(context: WriteContext, resource: Resource, namespaces: Collection[str]) -> bool | None:
+    """
+    Whether objects of a kind have the instance's label, None if that cannot be listed.
+
+    For an account that may not list all namespaces, in these.
+    """
+    found = _labelled(context, resource, namespaces)
+    return None if found is None else bool(found)
+
+
+def made_by_others(context: WriteContext, keys: Collection[ObjectKey]) -> list[ObjectKey]:
+    """Those of `keys` with the instance's label that it does not own: others have created what a lost inventory had."""
+    namespaces = {key.namespace for key in keys} - {""}
+    served = filter(None, map(context.resources.find, sorted({key.group_kind for key in keys})))
+    labelled = (live for resource in served for live in _labelled(context, resource, namespaces) or ())
+    return [key_of(live) for live in labelled if key_of(live) in keys and not context.inventory.owns(live)]
+
+
+def _labelled(context: WriteContext, resource: Resource, namespaces: Collection[str]) -> Sequence[Object] | None:
+    """In all namespaces, or in these for an account that may not list all; None if no list is allowed."""
+    if "list" not in resource.verbs:
+        return None
+    selected = selector(context.instance, resource.group_kind)
+    found = _listed(context, resource, "", selected)
+    if found is not None or not resource.namespaced:
+        return found
+    each = [several for place in sorted(namespaces) if (several := _listed(context, resource, place, selected)) is not None]
+    return [live for several in each for live in several] if each else None
+
+
+def _listed(context: WriteContext, resource: Resource, namespace: str, selected: str) -> Sequence[Object] | None:
+    """None if the account may not list the kind there."""
+    try:
+        return context.client.list_if_served(resource, namespace, selected, METADATA_LIST)
+    except ApiError as error:
+        if error.status not in (403, 405):
+            raise
+        return None
