@@ -10,7 +10,7 @@ import pytest
 
 from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run import loop as loops
-from k8s_cr_driver.engine.run.loop import Loop
+from k8s_cr_driver.engine.run.loop import Loop, Overdue
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import Forbidden
 from tests.fake_api import FakeApi, faults
@@ -22,7 +22,7 @@ def test_an_error_ends_the_run_though_another_request_never_ends() -> None:
     loop.send(lambda: over.wait(20), lambda _: None, lambda _: None)
     loop.refuse(Forbidden("no"))
     with pytest.raises(Forbidden):
-        loop.run(lambda: False, lambda seconds: NotReady("late", []))
+        loop.run(lambda: False)
     over.set()
     loop.finish()
 
@@ -31,12 +31,12 @@ def test_a_late_phase_names_the_seconds_of_the_whole_run() -> None:
     """A wait for a former worker is no part of the time limit, but one of the seconds."""
     operation = Operation.lasting(60, id="test", instance=BLUE)
     loop, deadline = Loop(operation), operation.deadline
-    loop.let_pass(0.3, lambda seconds: NotReady(f"early, after {seconds}", []))
+    loop.let_pass(0.3)
     assert operation.deadline == pytest.approx(deadline + 0.3, abs=0.01)
     operation.deadline = time.monotonic()
-    with pytest.raises(NotReady) as late:
-        loop.run(lambda: False, lambda seconds: NotReady(f"{seconds}", []))
-    assert float(str(late.value)) >= 0.29
+    with pytest.raises(Overdue) as late:
+        loop.run(lambda: False)
+    assert late.value.seconds >= 0.29
 
 
 def test_the_end_of_a_run_waits_for_a_worker_that_hangs_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:

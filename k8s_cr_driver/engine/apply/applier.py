@@ -9,7 +9,7 @@ backoff, any other ends the run.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.apply.finished import Ends, goes_after_its_end, has_ended_well
@@ -17,8 +17,7 @@ from k8s_cr_driver.engine.apply.forced_rollback import StuckPods
 from k8s_cr_driver.engine.apply.recreate import Recreator
 from k8s_cr_driver.engine.apply.verify import CrdReads, LastLook
 from k8s_cr_driver.engine.report.diagnosis import Seen, warning_since
-from k8s_cr_driver.engine.report.not_ready import NotReady
-from k8s_cr_driver.engine.run.loop import Run
+from k8s_cr_driver.engine.run.loop import Overdue, Run
 from k8s_cr_driver.engine.run.nodes import Desired, Phase, changes_spec, is_another, is_older, spec_version, version
 from k8s_cr_driver.engine.run.tolerance import Tolerance, can_do_without
 from k8s_cr_driver.engine.watch.informers import Informers
@@ -41,15 +40,9 @@ LOG = logs.logger(__name__)
 class Applier:
     """The desired objects of a run; `unready` is empty when all of them are ready."""
 
-    def __init__(
-        self,
-        run: Run,
-        desired: Sequence[CustomResource],
-        timeout: Callable[[str], NotReady],
-        last: Collection[ObjectKey] = (),
-    ) -> None:
+    def __init__(self, run: Run, desired: Sequence[CustomResource], last: Collection[ObjectKey] = ()) -> None:
         """`last`: objects that wait until all others are ready."""
-        self._operation, self._loop, self._context, self._timeout = run.operation, run.loop, run.context, timeout
+        self._operation, self._loop, self._context = run.operation, run.loop, run.context
         self.nodes = _nodes(run.resources, desired, frozenset(last))
         self.unready = dict.fromkeys(self.nodes)
         self.kinds = frozenset(key.group_kind for key in self.nodes)
@@ -374,7 +367,7 @@ class Applier:
 
     def _give_up(self, node: Desired, failed_at: float) -> None:
         if node.failed_at == failed_at and not node.obj.is_optional():
-            raise self._timeout(f"not ready, and {node.key} has failed")
+            raise Overdue(headline=f"not ready, and {node.key} has failed")
 
 
 def _nodes(

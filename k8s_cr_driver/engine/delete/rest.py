@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from k8s_cr_driver.engine.apply.applier import Applier
 from k8s_cr_driver.engine.delete.pruner import Pruner
 from k8s_cr_driver.engine.delete.to_delete import Members, by_key
-from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run.loop import Attempts, Run
 from k8s_cr_driver.engine.run.nodes import Phase
 from k8s_cr_driver.engine.watch.informers import Informers
@@ -31,25 +30,13 @@ from k8s_cr_driver.writes.owners import Owners, Takers, by_uid, release_from_own
 
 
 class Rest:
-    """
-    The last phase of a run that prunes. `nodes`: the objects that still exist, of those that it has `found`.
+    """The last phase of a run that prunes. `nodes`: the objects that still exist, of those that it has `found`."""
 
-    `timeout`: the error at the deadline, after so many seconds of the run.
-    """
-
-    def __init__(
-        self,
-        run: Run,
-        applier: Applier,
-        informers: Informers,
-        timeout: Callable[[float], NotReady],
-        *,
-        grace_period: int | None,
-    ) -> None:
+    def __init__(self, run: Run, applier: Applier, informers: Informers, *, grace_period: int | None) -> None:
         self._operation, self._loop, self._context = run.operation, run.loop, run.context
-        self._applier, self._informers, self._timeout = applier, informers, timeout
-        self._attempts = Attempts(run, timeout)
-        self._members = Members(run, applier, informers, self._attempts, timeout)
+        self._applier, self._informers = applier, informers
+        self._attempts = Attempts(run)
+        self._members = Members(run, applier, informers, self._attempts)
         self._pruner = Pruner(run, grace_period, self._is_used, informers)
         self.nodes, self.found = self._pruner.nodes, self._pruner.found
         self._is_pruning = False
@@ -74,7 +61,7 @@ class Rest:
         if not self._applier.nodes:
             self._delete_late_orphans(members)
         self._delete_late_writes(members)
-        self._loop.catch_up(self._is_pruned, self._timeout)  # others may have deleted a desired object meanwhile
+        self._loop.catch_up(self._is_pruned)  # others may have deleted a desired object meanwhile
         self._informers.stop()
         self._operation.persist(self._shrink if self._applier.nodes else self._context.inventory.delete)
 
@@ -97,7 +84,7 @@ class Rest:
             released=[key_of(live) for _, live in earlier],
             with_orphans=not self._applier.nodes,
         )
-        self._loop.run(self._is_pruned, self._timeout)
+        self._loop.run(self._is_pruned)
 
     def _release_from_owners(
         self, deleted: list[Object], staying: Sequence[tuple[Resource, Object]], members: Sequence[Object]
@@ -137,7 +124,7 @@ class Rest:
             self._informers.open(self._context.inventory.content.kinds)
             for live in late:
                 self._informers.report(live)
-            self._loop.run(self._is_pruned, self._timeout)
+            self._loop.run(self._is_pruned)
 
     def _delete_late_writes(self, members: list[Object]) -> None:
         """
@@ -147,14 +134,14 @@ class Rest:
         """
         fence = self._context.inventory.fence
         if fence.has_former:
-            self._loop.let_pass(fence.former_expires_in(), self._timeout)
+            self._loop.let_pass(fence.former_expires_in())
         is_listed = not (fence.has_former or self._misses(members))
         while not is_listed or self._pruner.others_delete:
             is_listed, self._pruner.others_delete = True, False
             with self._attempts.abandonable("objects that others have created again"):
                 for live in self._attempts.request(self._informers.list_again):
                     self._informers.report(live)
-            self._loop.run(self._is_pruned, self._timeout)
+            self._loop.run(self._is_pruned)
 
     def _misses(self, members: list[Object]) -> bool:
         """Whether an object that the inventory or Tacker's record names was not there when the deletions began."""

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.apply.applier import Applier
-from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run.loop import Attempts, Run
 from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.kube.discovery import Resource
@@ -27,18 +26,11 @@ LOG = logs.logger(__name__)
 
 
 class Members:
-    """`timeout`: the error at the deadline, after so many seconds of the run."""
+    """Those of one run."""
 
-    def __init__(
-        self,
-        run: Run,
-        applier: Applier,
-        informers: Informers,
-        attempts: Attempts,
-        timeout: Callable[[float], NotReady],
-    ) -> None:
+    def __init__(self, run: Run, applier: Applier, informers: Informers, attempts: Attempts) -> None:
         self._operation, self._loop, self._context, self._resources = run.operation, run.loop, run.context, run.resources
-        self._applier, self._informers, self._attempts, self._timeout = applier, informers, attempts, timeout
+        self._applier, self._informers, self._attempts = applier, informers, attempts
         self.released: list[tuple[Resource, Object]] = []
         """What a run that failed has released."""
         self._waits_for_lists = True
@@ -105,7 +97,7 @@ class Members:
         return list({**by_key(reclaimed), **self.listed()}.values())
 
     def _wait_until_listed(self) -> None:
-        self._loop.run(lambda: self._informers.all_listed() or not self._waits_for_lists, self._timeout)
+        self._loop.run(lambda: self._informers.all_listed() or not self._waits_for_lists)
 
     def _stop_waiting_for_lists(self) -> None:
         """Stop waiting for unlisted kinds: delete the objects listed so far, and later ones as they are listed."""

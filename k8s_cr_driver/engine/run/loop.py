@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import DriverError, Stopped, Superseded
 from k8s_cr_driver.kube import threads
@@ -41,6 +40,14 @@ WAKE_UP = 1.0
 
 FINISH_LIMIT = 120.0
 """Seconds for which the end of a run waits for its workers. A request has at most 60, and a job a few of them."""
+
+
+class Overdue(Exception):
+    """The run ends before what it waits for: after so many `seconds` at its deadline, or, with a `headline`, before that."""
+
+    def __init__(self, seconds: float = 0.0, headline: str = "") -> None:
+        super().__init__(headline or f"after {seconds:.0f} s")
+        self.seconds, self.headline = seconds, headline
 
 
 class Loop:
@@ -92,32 +99,32 @@ class Loop:
         self.refusals.append(error)
         self._sending -= self._workers.drop()
 
-    def run(self, done: Callable[[], bool], timeout: Callable[[float], NotReady]) -> None:
-        """Runs actions until `done`; `timeout(seconds of the run)` returns the error to raise when the deadline passes."""
+    def run(self, done: Callable[[], bool]) -> None:
+        """Runs actions until `done`; Overdue when the deadline passes."""
         while self.refusals or not done():
             if self.refusals and not (self._sending and self._operation.remaining()):
                 raise self.refusals[0]
-            self.check(timeout)
+            self.check()
             self._step()
 
-    def check(self, timeout: Callable[[float], NotReady]) -> None:
-        """Raises Stopped, or the `timeout`, if the run may not go on."""
+    def check(self) -> None:
+        """Stopped or Overdue if the run may not go on."""
         self._operation.check_stopped()
         if self._operation.remaining() == 0:
-            raise timeout(time.monotonic() - self._began)
+            raise Overdue(time.monotonic() - self._began)
 
-    def let_pass(self, seconds: float, timeout: Callable[[float], NotReady]) -> None:
+    def let_pass(self, seconds: float) -> None:
         """Runs actions for so many seconds, and lets the deadline pass so much later."""
         self._operation.extend(seconds)
         passed: list[bool] = []
         self.after(seconds, lambda: passed.append(True))
-        self.run(lambda: bool(passed), timeout)
+        self.run(lambda: bool(passed))
 
-    def catch_up(self, done: Callable[[], bool], timeout: Callable[[float], NotReady]) -> None:
+    def catch_up(self, done: Callable[[], bool]) -> None:
         """Runs the actions that are queued by now, as during a request of the loop's own thread, and then until `done`."""
         caught_up: list[bool] = []
         self.post(lambda: caught_up.append(True))
-        self.run(lambda: bool(caught_up) and done(), timeout)
+        self.run(lambda: bool(caught_up) and done())
 
     def finish(self) -> bool:
         """Waits FINISH_LIMIT seconds at most for the requests in flight; False if some are not known to have ended then."""
@@ -204,19 +211,15 @@ LOG = logs.logger(__name__)
 
 
 class Attempts:
-    """
-    Requests of the last phase of a run. With `abandon` one that fails is logged only, and leaves time for the deletions.
+    """Requests of the last phase of a run. With `abandon` one that fails is logged only, and leaves time for the deletions."""
 
-    `timeout`: the error at the deadline, after so many seconds of the run.
-    """
-
-    def __init__(self, run: Run, timeout: Callable[[float], NotReady]) -> None:
-        self._operation, self._loop, self._timeout = run.operation, run.loop, timeout
+    def __init__(self, run: Run) -> None:
+        self._operation, self._loop = run.operation, run.loop
         self._until: float | None = None
 
     def request(self, request: Callable[[], Result]) -> Result:
         """With `abandon` none is repeated in the second half of the time that the first one has: it is for the deletions."""
-        self._loop.check(self._timeout)
+        self._loop.check()
         operation = self._operation
         if self._until is None:
             self._until = time.monotonic() + operation.remaining() / 2 if operation.abandon else math.inf
@@ -227,7 +230,7 @@ class Attempts:
         """With `abandon` a failure within it is logged only."""
         try:
             yield
-        except (NotReady, Stopped, Superseded):
+        except (Stopped, Superseded):
             raise
         except DriverError as error:
             if not self._operation.abandon:

@@ -9,9 +9,10 @@ set does not contain are pruned when the set is ready. Every LCM verb computes a
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 
@@ -23,8 +24,9 @@ from k8s_cr_driver.engine.delete.replacer import NO_REPLACEMENT, Replacement, Re
 from k8s_cr_driver.engine.delete.rest import Rest
 from k8s_cr_driver.engine.report import permissions, webhooks
 from k8s_cr_driver.engine.report.activity import Activity
+from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.report.progress_log import Timeouts
-from k8s_cr_driver.engine.run.loop import Loop, Run
+from k8s_cr_driver.engine.run.loop import Loop, Overdue, Run
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.engine.watch.discovery_gaps import await_kinds
 from k8s_cr_driver.engine.watch.informers import Informers
@@ -101,16 +103,11 @@ class _Reconciliation:
         self._run, self._asks, self._replacement, self._freed_at = run, asks, replacement, -math.inf
         self._operation, self._loop, self._context, self._prune = run.operation, run.loop, run.context, prune
         self._resources = run.resources
-        self._applier = Applier(run, desired, lambda headline: self._timeouts.timeout(headline), last)
+        self._applier = Applier(run, desired, last)
         self._informers = Informers(run, self._on_change, self._applier.kind_listed)
         self._replacer = Replacer(run, self._informers, replacement)
-        self._rest = Rest(
-            run,
-            self._applier,
-            self._informers,
-            lambda seconds: self._timeouts.not_pruned(seconds),
-            grace_period=prune.grace_period if prune else None,
-        )
+        grace_period = prune.grace_period if prune else None
+        self._rest = Rest(run, self._applier, self._informers, grace_period=grace_period)
         self._timeouts = Timeouts(run, self._applier, self._informers, self._replacer, self._rest)
         self._activity = Activity(run, self._applier.nodes, self._timeouts)
 
@@ -134,26 +131,39 @@ class _Reconciliation:
         applier, replacer, timeouts = self._applier, self._replacer, self._timeouts
         self._activity.start()
         replacer.start()
-        self._loop.run(lambda: not replacer.nodes, timeouts.not_deleted)
+        self._wait(lambda: not replacer.nodes, timeouts.not_deleted)
         applier.start(self._informers, replacer.rerun, held=self._asks)
         had = self._context.inventory.content.kinds if self._prune else frozenset[GroupKind]()
         self._informers.open(kind for kind in applier.kinds | had if self._is_served(kind))
         if self._asks:
             self._ask()
-        self._loop.run(self._is_ready, timeouts.not_ready)
+        self._wait(self._is_ready, timeouts.not_ready)
         replacer.check()
-        self._loop.run(lambda: replacer.is_whole and self._is_ready(), timeouts.not_replaced)
+        self._wait(lambda: replacer.is_whole and self._is_ready(), timeouts.not_replaced)
         if self._prune:
-            self._rest.delete()
+            with self._late(timeouts.not_pruned):
+                self._rest.delete()
         timeouts.warn_of_optional()
         return {key: node.live for key, node in applier.nodes.items() if node.live is not None}
+
+    def _wait(self, done: Callable[[], bool], error: Callable[[float], NotReady]) -> None:
+        with self._late(error):
+            self._loop.run(done)
+
+    @contextlib.contextmanager
+    def _late(self, error: Callable[[float], NotReady]) -> Iterator[None]:
+        """The `error` after so many seconds of the run, with what it waits for, where the deadline passes meanwhile."""
+        try:
+            yield
+        except Overdue as overdue:
+            raise (self._timeouts.timeout(overdue.headline) if overdue.headline else error(overdue.seconds)) from None
 
     def _ask(self) -> None:
         """Before the first write."""
         asks = Asks(self._run, self._applier, self._informers)
-        self._loop.run(asks.is_listed, self._timeouts.not_ready)
+        self._wait(asks.is_listed, self._timeouts.not_ready)
         asks.start()
-        self._loop.run(asks.is_answered, self._timeouts.not_ready)
+        self._wait(asks.is_answered, self._timeouts.not_ready)
         self._applier.write()
 
     def _is_ready(self) -> bool:
@@ -176,7 +186,8 @@ class _Reconciliation:
         self._timeouts.start_log()
         fence = self._context.inventory.fence
         if fence.has_former:
-            self._loop.let_pass(fence.former_stops_in(), self._timeouts.not_ready)
+            with self._late(self._timeouts.not_ready):
+                self._loop.let_pass(fence.former_stops_in())
         return True
 
     def _check_permissions(self) -> bool:
