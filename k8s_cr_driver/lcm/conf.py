@@ -202,7 +202,7 @@ OPTIONS = [
         "restrict_tenants",
         default=True,
         help="Whether users without the policy rule ``os_nfv_orchestration_api_v2:k8s_cr:unrestricted``, by default the role "
-        "admin, are tenants: their packages contain only what an allowlist has, see :doc:`/operator/hardening`.",
+        "admin, are tenants: their packages contain only what an allowlist has.",
     ),
     cfg.StrOpt(
         "tenant_pod_security",
@@ -562,4 +562,5 @@ def _policy(options: Any) -> Policy:
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """For oslo-config-generator."""
     keys, clouds = (f"{SSH_KEY}:name", SSH_KEY_OPTIONS), (f"{VIM_CLOUD}:name", VIM_CLOUD_OPTIONS)
-    return [("k8s_cr", OPTIONS), ("k8s_cr_receiver:name", RECEIVER), keys, clouds]
+    balancers = (f"{LOAD_BALANCER}:name", LOAD_BALANCER_OPTIONS)
+    return [("k8s_cr", OPTIONS), ("k8s_cr_receiver:name", RECEIVER), keys, clouds, balancers]

@@ -9,6 +9,7 @@ the reason: the in-tree driver must not serve instances of this one. So nothing 
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
 from typing import Any
@@ -61,7 +62,19 @@ def install() -> bool:
         kubernetes.Kubernetes = _stand_in(reason)
         return False
     LOG.info("k8s-cr-driver serves vimType ETSINFV.KUBERNETES.V_1")
+    _report_options()
     return True
+
+
+def _report_options() -> None:
+    """One WARNING for each mistake in the driver's options: oslo.config reports no name that nobody has registered."""
+    from oslo_config import cfg
+
+    from k8s_cr_driver.lcm import conf_check
+
+    with contextlib.suppress(cfg.Error):  # no files were read yet
+        for mistake in conf_check.mistakes(conf_check.files(cfg.CONF)):
+            LOG.warning("%s", mistake)
 
 
 def _driver(present: Any) -> type:
