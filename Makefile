@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # test starts takes three times as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo demo-openstack test test-all unit functional lint docs audit bench clean
+.PHONY: help demo demo-openstack demo-ha test test-all unit functional lint docs audit bench clean
 .DELETE_ON_ERROR:
 
 help: ## These targets
@@ -19,6 +19,9 @@ demo: bed-ready ## Three sample packages through a real Tacker on a real Kuberne
 
 demo-openstack: bed-ready ## A cluster of servers of a real OpenStack, which becomes a VIM
 	@$(BIN)/python -m functional_tests.demo --openstack
+
+demo-ha: bed-ready ## Three masters on servers of Heat: one is killed and healed, and a CNF has a volume
+	@$(BIN)/python -m functional_tests.demo --ha
 
 test: bed-ready unit functional ## Unit tests, and the functional tests that need no cloud
 

@@ -36,6 +36,8 @@ COLOURS = {State.READY: "green", State.SUSPENDED: "cyan", State.WAITING: "yellow
 class Observer:
     """A live view for rich; `names` gives instances the names that people know."""
 
+    place = "on the cluster"
+
     def __init__(self, kubeconfig: Path) -> None:
         self.names: dict[str, str] = {}
         self._connection = Connection(kubeconfig_endpoint(kubeconfig))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m functional_tests.demo [--openstack]`: sample packages through a real Tacker on a real Kubernetes.
+"""`python -m functional_tests.demo [--openstack | --ha]`: sample packages through a real Tacker.
 
-Everything goes through Tacker's REST API. A live table shows the objects meanwhile.
+Everything goes through Tacker's REST API. A live table shows the objects on the real Kubernetes meanwhile, or the steps on the
+servers.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import click
 
@@ -26,16 +28,26 @@ from functional_tests.testbed.kubernetes import Kubernetes
 from functional_tests.testbed.ledger import Ledger
 from functional_tests.testbed.tacker import onboarding
 
-from . import in_memory, on_openstack
+from . import ha, in_memory, on_openstack
 from .stage import CONSOLE, Stage
 
 
 @click.command()
 @click.option("--openstack", "on_cloud", is_flag=True, help="With clusters of servers, on a real OpenStack.")
-def main(on_cloud: bool) -> None:
+@click.option("--ha", "has_masters", is_flag=True, help="With three masters on servers of Heat, of which one is killed.")
+def main(on_cloud: bool, has_masters: bool) -> None:
     """The whole demo; a bed that was not there before is removed at the end."""
-    demo = on_openstack if on_cloud else in_memory
     started = time.monotonic()
+    if has_masters:
+        with bed.during_run(list(ha.PARTS)):
+            ha.play()
+    else:
+        _play(on_openstack if on_cloud else in_memory)
+    CONSOLE.print(f"Done in {time.monotonic() - started:.0f} s.", style="bold green")
+
+
+def _play(demo: ModuleType) -> None:
+    """One with a management cluster."""
     with bed.during_run(list(demo.PARTS)):
         environment = bed.environment()
         ledger = Ledger(paths.STATE)
@@ -46,7 +58,7 @@ def main(on_cloud: bool) -> None:
         with tempfile.TemporaryDirectory() as work, Observer(kubeconfig) as observer:
             receiver = Receiver.prepare(Path(work), environment, registers=demo.REGISTERS)
             client = Client({**os.environ, **environment}, partial(onboarding, ledger))
-            stage = Stage(client, connection, observer, receiver)
+            stage = Stage(client=client, connection=connection, observer=observer, receiver=receiver)
             with stage.step("Make and onboard VNF packages"):
                 stage.samples = _onboard(client, demo.SAMPLES, demo.PROVIDER, receiver)
             receiver.start()
@@ -55,7 +67,6 @@ def main(on_cloud: bool) -> None:
             finally:
                 receiver.forget()
         stage.report()
-    CONSOLE.print(f"Done in {time.monotonic() - started:.0f} s.", style="bold green")
 
 
 def _onboard(

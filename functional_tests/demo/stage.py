@@ -7,9 +7,9 @@ import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.table import Table
 
@@ -24,19 +24,25 @@ PATIENCE = 900.0
 """Seconds for one operation."""
 
 
+class View(Protocol):
+    """What is shown while a step is done."""
+
+    place: str
+    """Of what `summary` tells."""
+
+    def summary(self) -> str: ...
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult: ...
+
+
 @dataclass
-class Stage:
-    client: Client
-    connection: Body
-    observer: Observer
-    receiver: Receiver
-    samples: dict[str, Sample] = field(default_factory=dict)
-    vnfs: dict[str, Vnf] = field(default_factory=dict)
+class Steps:
+    observer: View
     _seconds: list[tuple[str, float]] = field(default_factory=list)
 
     @contextlib.contextmanager
     def step(self, what: str) -> Iterator[None]:
-        """Its time is in the report; meanwhile the live table shows the objects."""
+        """Its time is in the report; meanwhile the view is shown, and at its end the summary of it."""
         CONSOLE.print(f"{what} ...")
         started = time.monotonic()
         with Live(self.observer, console=CONSOLE, transient=True, refresh_per_second=4) if CONSOLE.is_terminal else (
@@ -45,7 +51,27 @@ class Stage:
             yield
         seconds = time.monotonic() - started
         self._seconds.append((what, seconds))
-        CONSOLE.print(f"  done in {seconds:.1f} s; on the cluster: {self.observer.summary()}", style="green")
+        CONSOLE.print(f"  done in {seconds:.1f} s; {self.observer.place}: {self.observer.summary()}", style="green")
+
+    def report(self) -> None:
+        table = Table(title="The demo in seconds", title_justify="left")
+        table.add_column("step")
+        table.add_column("seconds", justify="right")
+        for what, seconds in self._seconds:
+            table.add_row(what, f"{seconds:.1f}")
+        CONSOLE.print(table)
+
+
+@dataclass(kw_only=True)
+class Stage(Steps):
+    """With VNF instances whose objects are on one cluster."""
+
+    observer: Observer
+    client: Client
+    connection: Body
+    receiver: Receiver
+    samples: dict[str, Sample] = field(default_factory=dict)
+    vnfs: dict[str, Vnf] = field(default_factory=dict)
 
     def begin(self, name: str, package: str, **params: Any) -> str:
         """Creates an instance and begins to instantiate it; `params` as those of `Vnf.begin_instantiate`."""
@@ -83,11 +109,3 @@ class Stage:
     def show_received(self) -> None:
         names = [path.name for path in self.receiver.kubeconfigs]
         CONSOLE.print(f"Received: {', '.join(names) or 'nothing, all are removed'}")
-
-    def report(self) -> None:
-        table = Table(title="The demo in seconds", title_justify="left")
-        table.add_column("step")
-        table.add_column("seconds", justify="right")
-        for what, seconds in self._seconds:
-            table.add_row(what, f"{seconds:.1f}")
-        CONSOLE.print(table)

@@ -23,7 +23,8 @@ from .openstack.server import BY_ID, Image
 from .release import NEWEST
 
 FOLDER = paths.STATE / "nodes"
-_CLIENT = Path(__file__).parent / "templates" / "mount.nfs"
+CLIENT = Path(__file__).parent / "templates" / "mount.nfs"
+"""The program."""
 USER = "nodeadmin"
 """Who may call `sudo` without a password."""
 _MARKS = "-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----"
@@ -98,7 +99,7 @@ class Node:
         machine.write("/etc/resolv.conf", f"nameserver {self.address}\n")  # nothing answers there, which is learned at once
         pods = f"10.244.{self.address.rpartition('.')[2]}.0/24"
         machine.write("/etc/cni/net.d/10-pods.conflist", config.render("pods.conflist", pods=pods))
-        machine.write(MOUNT, _CLIENT.read_text(), mode=0o755)
+        machine.write(MOUNT, CLIENT.read_text(), mode=0o755)
         (machine.root / "usr/sbin/mount.nfs").unlink(missing_ok=True)
         self._add_user(authorized_key)
         self.renew_host_key()
