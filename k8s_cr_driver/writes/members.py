@@ -16,12 +16,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL, RELEASED_BY, SHARED, appliers, is_managed, used_by
 from k8s_cr_driver.writes.context import WriteContext, has_gone, is_selected, selector
 from k8s_cr_driver.writes.orphans import OwnedOrphans
-from k8s_cr_driver.writes.owners import Owners, by_uid, references, release_from_owners
+from k8s_cr_driver.writes.owners import release_from_owners
 from k8s_cr_driver.writes.release import has_left_fields
 
 FEW = 10
@@ -75,8 +75,8 @@ def release_others(context: WriteContext, deleted: Collection[Object], listed: I
     others = [one for one in labelled if is_managed(one[1], context.instance) or context.inventory.owns(one[1])]
     others += unlisted_members(context, {*keys, *(key_of(live) for _, live in labelled)})
     others += [one for live in deleted for one in claims.of(live)]
-    staying = [(resource, live) for resource, live in others if references(live) and key_of(live) not in keys]
-    release_from_owners(context, Owners(context.client, by_uid(deleted), by_uid(live for _, live in others)), staying)
+    staying = [(resource, live) for resource, live in others if key_of(live) not in keys]
+    release_from_owners(context, frozenset(map(uid_of, deleted)), staying)
 
 
 def _requests(

@@ -22,7 +22,7 @@ from k8s_cr_driver.objects.marks import CLAIMED, INSTANCE_LABEL, appliers, is_ke
 from k8s_cr_driver.resources.base import CustomResource, Orphans
 from k8s_cr_driver.resources.registry import classes, resource_for
 from k8s_cr_driver.writes.context import WriteContext, has_gone
-from k8s_cr_driver.writes.owners import Owners, by_uid, references, release_from_owners
+from k8s_cr_driver.writes.owners import references, release_from_owners
 
 LOG = logs.logger(__name__)
 
@@ -77,7 +77,7 @@ def release_orphans(context: WriteContext, live: Object, members: Collection[Obj
     are_taken = resource_for(live).takes_orphans()
     owned = [(resource, one) for resource, one in owned_orphans.of(live) if key_of(one) not in members]
     stay = [(resource, one) for resource, one in owned if not are_taken or is_kept(one) or is_released(one)]
-    release_from_owners(context, Owners(context.client, by_uid([live]), by_uid(one for _, one in stay)), stay)
+    release_from_owners(context, {uid_of(live)}, stay)
 
 
 def disclaim_orphan(context: WriteContext, resource: Resource, live: Object) -> None:

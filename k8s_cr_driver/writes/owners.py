@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Objects that stay although an owner of them is deleted: they are released from it before.
+Owners of objects: those that stay are released from an owner before that is deleted, and kin goes with its owners.
 
-The garbage collector deletes an object when the last of its owners is deleted, also if that goes only with an owner of its own
-(`attemptToDeleteItem`, kubernetes, pkg/controller/garbagecollector). The collector may be late: an object that still exists
-after its owner is not safe.
+The garbage collector deletes an object when the last of its owners is deleted (`attemptToDeleteItem`, kubernetes,
+pkg/controller/garbagecollector). The collector may be late: an object that still exists after its owner is not safe.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from urllib.parse import quote
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.errors import ApiError, TransportError
-from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.kube.discovery import Resource, Resources, discover
+from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, bare, key_of, kind_of, labels, split
@@ -37,12 +35,6 @@ LONGEST_CHAIN = 10
 
 LONGEST_NAME = 1024
 """Characters of the name of an owner that is read: objects have 253, and servers and proxies limit a path."""
-
-Takers = frozenset[ObjectKey]
-"""Objects with which an owner goes. Empty: it no longer exists, or others delete it."""
-
-UNKNOWN: Object = {"metadata": {}}
-"""Stands for an owner that cannot be read: the collector keeps what it owns, as far as anybody can say."""
 
 
 def references(live: Object) -> list[Object]:
@@ -67,89 +59,13 @@ def named(resources: Resources, reference: Object, namespace: str) -> tuple[Reso
     return resource, bare(key, resource.api_version, uid=uid)
 
 
-class Owners:
-    """
-    The owners that go when a run deletes the objects `deleted`, by their uids.
-
-    Reads those that are neither in it nor in `staying`, by their uids, once. Both may change meanwhile.
-    """
-
-    def __init__(self, client: Client, deleted: Mapping[str, Object], staying: Container[str]) -> None:
-        self._client, self._deleted, self._staying = client, deleted, staying
-        self._takers: dict[str, Takers | None] = {}
-
-    def going(self, live: Object) -> dict[str, Takers]:
-        """Owners of `live` that go, by uid: the deleted objects that take each along."""
-        found = {str(owner.get("uid")): self._takers_of(live, owner, ()) for owner in references(live)}
-        return {uid: takers for uid, takers in found.items() if takers is not None}
-
-    def _takers_of(self, dependent: Object, owner: Object, below: tuple[str, ...]) -> Takers | None:
-        """None if the owner stays. `below`: the owners from which this one was reached."""
-        uid = str(owner.get("uid"))
-        if uid in below or len(below) == LONGEST_CHAIN:
-            return None
-        if uid not in self._takers:
-            self._takers[uid] = self._found(dependent, owner, (*below, uid))
-        return self._takers[uid]
-
-    def _found(self, dependent: Object, owner: Object, below: tuple[str, ...]) -> Takers | None:
-        uid = str(owner.get("uid"))
-        deleted = self._deleted.get(uid)
-        if not deleted and uid in self._staying:
-            return None
-        live = deleted or self._read(dependent, owner)
-        if live is None or (not deleted and field(live, "metadata", "deletionTimestamp")):
-            return frozenset()
-        above = [self._takers_of(live, one, below) for one in references(live)]
-        if deleted:
-            return frozenset({key_of(deleted)}).union(*filter(None, above))
-        return frozenset[ObjectKey]().union(*filter(None, above)) if above and None not in above else None
-
-    def _read(self, dependent: Object, owner: Object) -> Object | None:
-        """None if it no longer exists."""
-        found = named(self._client.resources, owner, key_of(dependent).namespace)
-        if found is None:
-            return UNKNOWN
-        if self._client.connection.is_over():  # whoever may write an object can name thousands of owners
-            raise TransportError(f"{key_of(dependent)}: not all of its owners are read: the operation has ended")
-        try:
-            return self._as_it_is(found, dependent, owner)
-        except ApiError as error:
-            if error.status == 404:
-                return None
-            if error.status not in (403, 405):
-                raise
-            LOG.warning("%s has an owner that the driver may not read, and is deleted with it: %s", key_of(dependent), error)
-            return UNKNOWN
-
-    def _as_it_is(self, found: tuple[Resource, Object], dependent: Object, owner: Object) -> Object:
-        """ApiError 404 if it no longer exists. A change of package may have ended the version in which it is named."""
-        try:
-            return self._client.read_again(*found)
-        except ApiError as error:
-            is_of_kind = error.status == 404 and not error.subject[1]
-            other = named(discover(self._client.connection), owner, key_of(dependent).namespace) if is_of_kind else None
-            if other is None:
-                raise
-        return self._client.read_again(*other)
-
-
-def release_from_owners(
-    context: WriteContext, owners: Owners, staying: Iterable[tuple[Resource, Object]]
-) -> dict[str, Takers]:
-    """Removes from these objects the references to owners that go, or that no longer exist. Returns these, by uid."""
-    found: dict[str, Takers] = {}
+def release_from_owners(context: WriteContext, going: Collection[str], staying: Iterable[tuple[Resource, Object]]) -> None:
+    """Removes from these objects the references to owners of the uids `going`."""
     for resource, live in staying:
-        if going := owners.going(live):
+        if not {str(one.get("uid")) for one in references(live)}.isdisjoint(going):
             LOG.warning("%s stays, so it is released from its owner, which is deleted", key_of(live))
             context.inventory.fence.before_write()
             disown(context.client, resource, live, going)
-            found |= going
-    return found
-
-
-def by_uid(lives: Iterable[Object]) -> dict[str, Object]:
-    return {str(live["metadata"]["uid"]): live for live in lives}
 
 
 class Kin:

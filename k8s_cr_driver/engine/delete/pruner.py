@@ -11,8 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Sequence
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.delete.collected import Garbage, owner_names, owner_uids
@@ -43,7 +42,6 @@ from k8s_cr_driver.writes.context import is_selected
 from k8s_cr_driver.writes.delete import Removal, remove
 from k8s_cr_driver.writes.guests import Guests
 from k8s_cr_driver.writes.orphans import leaving_kinds
-from k8s_cr_driver.writes.owners import Takers
 from k8s_cr_driver.writes.write_errors import NOT_RESTORED, is_denied
 
 LOG = logs.logger(__name__)
@@ -86,7 +84,6 @@ class Pruner:
     def start(
         self,
         lives: Sequence[Object],
-        owners: Mapping[str, Takers] = MappingProxyType({}),
         *,
         desired: Sequence[Object] = (),
         released: Collection[ObjectKey] = (),
@@ -95,20 +92,20 @@ class Pruner:
         """
         Begins to delete `lives`; `with_orphans`: their orphans go, too, and keep no Namespace.
 
-        `owners`: of those that stay, the owners that go, with the objects that take them along. They are released from
-        `desired` objects, too: a later operation deletes these, and does not know any more what is released now.
+        Those that stay are released from owners that go, and from `desired` objects, too: a later operation deletes these,
+        and does not know any more what is released now.
         `released`: what a run before this one has released, and that stays in its Namespace and CRD.
         """
         self._kept.update(released)
         self._departures.guests = Guests(self._context, leaving=lives if with_orphans else ())
         deleted = list(filter(self.deletes, lives))
         stay = frozenset(map(key_of, lives)).difference(map(key_of, deleted))
-        self._owners = frozenset({*owners, *map(uid_of, desired), *map(uid_of, deleted)})
+        self._owners = frozenset({*map(uid_of, desired), *map(uid_of, deleted)})
         objects = [resource_for(live) for live in lives]
         pairs = [(one.key, later) for one in objects for later in one.delete_before(lives)]
         # With abandon nothing waits for an object that refers to it: its finalizer may be one that nobody removes any more
         needs = dependencies.deletion(lives, pairs, frozenset(map(key_of, lives)) if self._operation.abandon else stay)
-        self._release_first(lives, owners, needs)
+        self._release_first(lives, needs)
         for live in lives:
             self.add(live, needs)
         for live in filter(self._context.inventory.content.is_adopted, lives):
@@ -124,17 +121,16 @@ class Pruner:
         for node in [node for node in self.nodes.values() if node.is_collected]:
             self._retry(node)
 
-    def _release_first(
-        self, lives: Sequence[Object], owners: Mapping[str, Takers], needs: dict[ObjectKey, set[ObjectKey]]
-    ) -> None:
+    def _release_first(self, lives: Sequence[Object], needs: dict[ObjectKey, set[ObjectKey]]) -> None:
         """The garbage collector deletes kept and adopted objects with their owner: they are released from it before."""
+        going = {uid_of(live): key_of(live) for live in filter(self.deletes, lives)}
         for live in itertools.filterfalse(self.deletes, lives):
-            key, takers = key_of(live), [owners[uid] for uid in owner_uids(live) if uid in owners]
-            if takers:
+            key, owners = key_of(live), [going[uid] for uid in owner_uids(live) if uid in going]
+            if owners:
                 LOG.warning("%s stays, so it is released from its owner, which is deleted", key)
                 needs.pop(key, None)
-            for taker in frozenset[ObjectKey]().union(*takers):
-                needs.setdefault(taker, set()).add(key)
+            for owner in owners:
+                needs.setdefault(owner, set()).add(key)
 
     def add(self, live: Object, needs: dict[ObjectKey, set[ObjectKey]]) -> ToDelete:
         obj = resource_for(live)

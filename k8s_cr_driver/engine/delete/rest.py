@@ -8,7 +8,6 @@ Objects that stay are released from owners that are deleted.
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Collection, Sequence
 
 from k8s_cr_driver.engine.apply.applier import Applier
@@ -26,7 +25,7 @@ from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.delete import announce
 from k8s_cr_driver.writes.guests import Guests
 from k8s_cr_driver.writes.orphans import OwnedOrphans, oldest_owner, release_orphans
-from k8s_cr_driver.writes.owners import Owners, Takers, by_uid, release_from_owners
+from k8s_cr_driver.writes.owners import release_from_owners
 
 
 class Rest:
@@ -70,7 +69,7 @@ class Rest:
         members = [live for live in members if not deletes(live) or self._is_released(live, keys, orphans)]
         deleted, desired = list(filter(deletes, members)), self._applier.live()
         earlier = self._members.released
-        takers = self._release_from_owners(deleted, [*desired, *earlier, *self._shared(members)], members)
+        self._release_from_owners(deleted, [*desired, *earlier, *self._shared(members)])
         if self._context.delete_guests:
             guests = Guests(self._context, leaving=() if self._applier.nodes else members)
             shared = [live for _, live in self._shared(members)]
@@ -79,31 +78,22 @@ class Rest:
         self._is_pruning = True
         self._pruner.start(
             members,
-            takers,
             desired=[live for _, live in desired],
             released=[key_of(live) for _, live in earlier],
             with_orphans=not self._applier.nodes,
         )
         self._loop.run(self._is_pruned)
 
-    def _release_from_owners(
-        self, deleted: list[Object], staying: Sequence[tuple[Resource, Object]], members: Sequence[Object]
-    ) -> dict[str, Takers]:
+    def _release_from_owners(self, deleted: list[Object], staying: Sequence[tuple[Resource, Object]]) -> None:
         """
         Removes references to what is deleted from what stays. Once: the garbage collector has what an operator owns since.
 
-        Returns the owners that go, also of the kept ones of `members`, which are released at their turn.
+        What is only released, as a kept object, is so at its turn.
         """
-        kept = list(itertools.filterfalse(self._pruner.deletes, members))
-        owners = Owners(self._context.client, by_uid(deleted), by_uid([*kept, *(live for _, live in self._applier.live())]))
-        takers: dict[str, Takers] = {}
+        going = frozenset(map(uid_of, deleted))
         for one in staying:
             with self._attempts.abandonable(f"the owners of {key_of(one[1])}"):
-                takers |= self._attempts.request(functools.partial(release_from_owners, self._context, owners, [one]))
-        for live in kept:
-            with self._attempts.abandonable(f"the owners of {key_of(live)}"):
-                takers |= self._attempts.request(functools.partial(owners.going, live))
-        return takers
+                self._attempts.request(functools.partial(release_from_owners, self._context, going, [one]))
 
     def _shared(self, members: list[Object]) -> list[tuple[Resource, Object]]:
         """Namespaces and CRDs: an owner of one would take along what it holds, also objects that stay, or that are not ours."""
