@@ -312,12 +312,12 @@ def test_the_wait_for_a_former_worker_is_no_part_of_the_time_limit(api: FakeApi,
     wait_for(api, lambda: api.find("ConfigMap", "default", "a") is not None)
     waits, after = list[float](), Loop.after
 
-    def leap(loop: Loop, seconds: float, action: Callable[[], None]) -> None:
+    def leap(loop: Loop, seconds: float, action: Callable[..., None], *about: object) -> None:
         """A wait for the former worker is over at once, and the deadline so much nearer."""
         if seconds > 50:
             waits.append(seconds)
             loop._operation.deadline -= seconds
-        after(loop, 0 if seconds > 50 else seconds, action)
+        after(loop, 0 if seconds > 50 else seconds, action, *about)
 
     monkeypatch.setattr(Loop, "after", leap)
     Instance(api.url, seconds=60).terminate()

@@ -242,7 +242,7 @@ class Applier:
     def _try_later(self, node: Desired) -> None:
         node.phase = Phase.BACKOFF
         self._tried(node)
-        self._loop.after(node.backoff(), functools.partial(self._retry, node))
+        self._loop.after(node.backoff(), self._retry, node)
 
     def _retry(self, node: Desired) -> None:
         if node.is_settled:
@@ -318,9 +318,9 @@ class Applier:
             self._ends.note(node)
         if node.health.reason == STATUS_OLDER_THAN_SPEC and node.aging != version(live):
             node.aging = version(live)
-            self._loop.after(self._operation.timing.silence, functools.partial(self._accept_old_status, node, version(live)))
+            self._loop.after(self._operation.timing.silence, self._accept_old_status, node, version(live))
         if node.failed_at is not None:
-            self._loop.after(self._operation.timing.failure_grace, functools.partial(self._give_up, node, node.failed_at))
+            self._loop.after(self._operation.timing.failure_grace, self._give_up, node, node.failed_at)
 
     def _mark_ready(self, node: Desired) -> None:
         self._tried(node)

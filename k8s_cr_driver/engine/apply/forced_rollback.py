@@ -51,7 +51,7 @@ class StuckPods:
             self._look_later(node)
 
     def _look_later(self, node: Desired) -> None:
-        self._loop.after(self._operation.share(PATIENCE), functools.partial(self._look, node))
+        self._loop.after(self._operation.share(PATIENCE), self._look, node)
 
     def _look(self, node: Desired) -> None:
         revision = node.obj.awaited_revision(node.live) if node.live is not None and not node.health.settled else ""

@@ -68,7 +68,7 @@ class Recreator:
         if not node.attempts:
             operation = self._operation
             seconds = operation.remaining() / 2 if is_denied(error) else operation.share(operation.timing.hold)
-            self._loop.after(seconds, functools.partial(self.answered, node))
+            self._loop.after(seconds, self.answered, node)
 
     def answered(self, node: Desired) -> None:
         """The API server has accepted or refused a write of the object, or nothing is left to write."""

@@ -82,7 +82,7 @@ class LastLook:
         attempt.why_not = why_not
         if why_not:
             attempt.failures += 1
-            self._loop.after(backoff.delay(attempt.failures), functools.partial(self._look, attempt))
+            self._loop.after(backoff.delay(attempt.failures), self._look, attempt)
         if self._is_current(attempt):
             self._judged(attempt.node)
 
@@ -154,7 +154,7 @@ class CrdReads:
 
         def failed(error: DriverError) -> None:
             if passes(error):
-                self._loop.after(backoff.delay(tries), functools.partial(self._request, resource, tries + 1))
+                self._loop.after(backoff.delay(tries), self._request, resource, tries + 1)
             else:
                 self._keep(kind, UNREADABLE)
 

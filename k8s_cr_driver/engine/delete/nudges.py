@@ -36,7 +36,7 @@ class Nudges:
         self._loop, self._context, self._stands = run.loop, run.context, stands
 
     def later(self, node: ToDelete) -> None:
-        self._loop.after(NUDGE_EVERY, functools.partial(self._nudge, node))
+        self._loop.after(NUDGE_EVERY, self._nudge, node)
 
     def _nudge(self, node: ToDelete) -> None:
         if not self._stands(node) or self._loop.refusals or node.live is None:

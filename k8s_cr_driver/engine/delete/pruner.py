@@ -226,7 +226,7 @@ class Pruner:
             return
         node.live, node.is_gone, node.is_unwatched = live, False, self._is_unwatched(node.key, live)
         if node.phase is Phase.SENT and node.is_unwatched:
-            self._loop.after(READ_EVERY, functools.partial(self._read, node))
+            self._loop.after(READ_EVERY, self._read, node)
 
     def _is_taken(self, before: Object, live: Object) -> bool:
         """Whether an object was ours by its managers or its label, and is not any more, or its controller has lost it."""
@@ -243,7 +243,7 @@ class Pruner:
             self._gone(node)
         elif passes(error):
             node.error = error
-            self._loop.after(node.backoff(), functools.partial(self._read, node))
+            self._loop.after(node.backoff(), self._read, node)
         else:
             node.is_unwatched = True
             self._refused(node, error)
@@ -345,7 +345,7 @@ class Pruner:
     def _failed(self, node: ToDelete, error: DriverError) -> None:
         if passes(error) or (isinstance(error, ApiError) and error.status == 409) or self._may_be_admitted_later(node, error):
             node.phase, node.error = Phase.BACKOFF, error
-            self._loop.after(node.backoff(), functools.partial(self._retry, node))
+            self._loop.after(node.backoff(), self._retry, node)
             has_changed = isinstance(error, ApiError) and error.status == 409
             if node.is_gone or node.is_unwatched or has_changed:
                 self._read(node)

@@ -7,7 +7,6 @@ Objects that stay are released from owners that are deleted.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Sequence
 
 from k8s_cr_driver.engine.apply.applier import Applier
@@ -93,7 +92,7 @@ class Rest:
         going = frozenset(map(uid_of, deleted))
         for one in staying:
             with self._attempts.abandonable(f"the owners of {key_of(one[1])}"):
-                self._attempts.request(functools.partial(release_from_owners, self._context, going, [one]))
+                self._attempts.request(release_from_owners, self._context, going, [one])
 
     def _shared(self, members: list[Object]) -> list[tuple[Resource, Object]]:
         """Namespaces and CRDs: an owner of one would take along what it holds, also objects that stay, or that are not ours."""

@@ -118,10 +118,10 @@ class Members:
         known = {*unknown, *self._applier.nodes, *(key for key, _ in self._informers.everything())}
         for resource, live in unlisted_members(context, known, lambda one, _: request(one)):
             if is_hidden(live, context.instance) and kind_of(live) in SHARED:
-                whole = request(functools.partial(read_unlabeled, context, resource, key_of(live)))
+                whole = request(read_unlabeled, context, resource, key_of(live))
                 found += [whole] if whole else []  # a release could not remove a label from the manager that restores it
             elif is_hidden(live, context.instance):
-                labelled = request(functools.partial(reclaim, context, resource, live))
+                labelled = request(reclaim, context, resource, live)
                 if labelled is not None and self.must_go(key_of(labelled), labelled):
                     found.append(labelled)
             elif was_released(context, live):
@@ -136,8 +136,8 @@ class Members:
             resource = self._resources.find(key.group_kind)
             if resource is None or key.group_kind in SHARED:
                 continue
-            live = request(functools.partial(read_unlabeled, self._context, resource, key))
-            if live is not None and (labelled := request(functools.partial(reclaim, self._context, resource, live))):
+            live = request(read_unlabeled, self._context, resource, key)
+            if live is not None and (labelled := request(reclaim, self._context, resource, live)):
                 found.append(labelled)
 
     def _claim_orphans(self, members: list[Object], found: list[Object]) -> None:
@@ -148,7 +148,7 @@ class Members:
             resource = self._resources.find(key_of(live).group_kind)
             self.leave(live)
             if resource is not None:
-                self._attempts.request(functools.partial(disclaim_orphan, self._context, resource, live))
+                self._attempts.request(disclaim_orphan, self._context, resource, live)
 
     def _outlives_terminate(self, key: ObjectKey, live: Object) -> bool:
         """

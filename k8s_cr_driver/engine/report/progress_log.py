@@ -52,7 +52,7 @@ class Timeouts:
         self._applier, self._informers, self._replacer, self._rest = applier, informers, replacer, rest
 
     def start_log(self) -> None:
-        self._loop.after(FIRST_LINE, functools.partial(self._log, FIRST_LINE))
+        self._loop.after(FIRST_LINE, self._log, FIRST_LINE)
 
     def timeout(self, headline: str) -> NotReady:
         """One report for each object that the run waits for, after those of their kinds that cannot be read."""
@@ -141,7 +141,7 @@ class Timeouts:
         else:
             unlisted = self._informers.unlisted()
             self._write(len(unlisted), unlisted)
-        self._loop.after(2 * pause, functools.partial(self._log, 2 * pause))
+        self._loop.after(2 * pause, self._log, 2 * pause)
 
     def _write(self, count: int, found: Sequence[Report]) -> None:
         if found:

@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.run.operation import Operation
@@ -31,6 +31,7 @@ from k8s_cr_driver.writes.context import WriteContext
 
 Action = Callable[[], None]
 Result = TypeVar("Result")
+P = ParamSpec("P")
 
 THREADS = 8
 
@@ -62,13 +63,14 @@ class Loop:
         self._sending = 0
         self.refusals: list[DriverError] = []
 
-    def post(self, action: Action) -> None:
-        """Queues `action`; callable from any thread."""
-        self._inbox.put(action)
+    def post(self, action: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Queues `action` with its arguments; callable from any thread."""
+        self._inbox.put(functools.partial(action, *args, **kwargs))
 
-    def after(self, seconds: float, action: Action) -> None:
+    def after(self, seconds: float, action: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
         """Runs `action` after so many seconds; callable from the loop's thread only."""
-        heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._count), action))
+        later: Action = functools.partial(action, *args, **kwargs)
+        heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._count), later))
 
     def send(
         self,
@@ -82,11 +84,11 @@ class Loop:
             try:
                 response = request()
             except DriverError as error:
-                self.post(functools.partial(self._sent, functools.partial(failed, error)))
+                self.post(self._sent, functools.partial(failed, error))
             except Exception as error:  # a bug must end the run, else it hangs until the deadline
-                self.post(functools.partial(self._sent, functools.partial(_throw, error)))
+                self.post(self._sent, functools.partial(_throw, error))
             else:
-                self.post(functools.partial(self._sent, functools.partial(then, response)))
+                self.post(self._sent, functools.partial(then, response))
 
         self._sending += 1
         self._workers.submit(job)
@@ -217,13 +219,13 @@ class Attempts:
         self._operation, self._loop = run.operation, run.loop
         self._until: float | None = None
 
-    def request(self, request: Callable[[], Result]) -> Result:
+    def request(self, request: Callable[P, Result], *args: P.args, **kwargs: P.kwargs) -> Result:
         """With `abandon` none is repeated in the second half of the time that the first one has: it is for the deletions."""
         self._loop.check()
         operation = self._operation
         if self._until is None:
             self._until = time.monotonic() + operation.remaining() / 2 if operation.abandon else math.inf
-        return operation.persist(request, self._until - time.monotonic())
+        return operation.persist(functools.partial(request, *args, **kwargs), self._until - time.monotonic())
 
     @contextlib.contextmanager
     def abandonable(self, what: str) -> Iterator[None]:

@@ -10,7 +10,6 @@ in all namespaces; where RBAC forbids that, in each namespace of the instance.
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -222,7 +221,7 @@ class Informers:
         resume: str = "",
     ) -> watch.Reflector:
         def post(message: watch.Message) -> None:
-            self._loop.post(functools.partial(handle, message))
+            self._loop.post(handle, message)
 
         is_of_members = handle == self._message
         reflector = watch.Reflector(
@@ -242,11 +241,11 @@ class Informers:
 
     def _list(self, reflector: watch.Reflector) -> None:
         """Lists the kind, again and again."""
-        self._listers.submit(lambda: self._loop.post(functools.partial(self._list_later, reflector, reflector.look())))
+        self._listers.submit(lambda: self._loop.post(self._list_later, reflector, reflector.look()))
 
     def _list_later(self, reflector: watch.Reflector, goes_on: bool) -> None:
         if goes_on:
-            self._loop.after(self._interval(), functools.partial(self._list, reflector))
+            self._loop.after(self._interval(), self._list, reflector)
         else:
             self._listed -= 1
 
