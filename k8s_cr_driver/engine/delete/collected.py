@@ -7,12 +7,14 @@ The collector keeps an object while any owner stays, controlling or not (`attemp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from k8s_cr_driver import logs
+from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.engine.run.nodes import ToDelete
 from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of
+from k8s_cr_driver.plan.decision import stays
 
 LOG = logs.logger(__name__)
 
@@ -27,10 +29,10 @@ def owner_names(live: Object) -> str:
 
 
 class Garbage:
-    """`nodes`: what the run `operation` has yet to delete; `deletes`: whether it deletes an object, or only releases it."""
+    """`nodes`: what the run has yet to delete."""
 
-    def __init__(self, operation: str, nodes: Mapping[ObjectKey, ToDelete], deletes: Callable[[Object], bool]) -> None:
-        self._operation, self._nodes, self._deletes = operation, nodes, deletes
+    def __init__(self, run: Run, nodes: Mapping[ObjectKey, ToDelete]) -> None:
+        self._operation, self._inventory, self._nodes = run.operation.id, run.context.inventory, nodes
         self._by_uid: dict[str, ToDelete] = {}
         self._owned: dict[str, dict[ObjectKey, ToDelete]] = {}
         self._all_needs: dict[ObjectKey, set[ObjectKey]] = {}
@@ -67,7 +69,7 @@ class Garbage:
         owner = self.find(uid)
         if owner is None or owner.live is None or owner.key.namespace not in ("", node.key.namespace):
             return False  # the collector looks for it in the namespace of the dependent
-        return self._deletes(owner.live) and node.key not in self._needs_of(owner)
+        return not stays(self._inventory.content, owner.live) and node.key not in self._needs_of(owner)
 
     def _needs_of(self, node: ToDelete) -> set[ObjectKey]:
         """All objects that must be deleted before this one, transitively; some may have been deleted since then."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import uuid
-from collections.abc import Callable
+from collections.abc import Mapping
 
 from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.engine.run.nodes import ToDelete
@@ -20,7 +20,7 @@ from k8s_cr_driver.errors import DriverError, Superseded
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by, is_in_cleanup
-from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.objects.keys import Object, ObjectKey
 from k8s_cr_driver.writes.context import WriteContext
 
 LOOK_AGAIN = "k8s-cr-driver/look-again"
@@ -30,16 +30,16 @@ NUDGE_EVERY = 10.0
 
 
 class Nudges:
-    """`stands`: whether the run still waits until that CRD is gone."""
+    """`nodes`: what the run has yet to delete."""
 
-    def __init__(self, run: Run, stands: Callable[[ToDelete], bool]) -> None:
-        self._loop, self._context, self._stands = run.loop, run.context, stands
+    def __init__(self, run: Run, nodes: Mapping[ObjectKey, ToDelete]) -> None:
+        self._loop, self._context, self._nodes = run.loop, run.context, nodes
 
     def later(self, node: ToDelete) -> None:
         self._loop.after(NUDGE_EVERY, self._nudge, node)
 
     def _nudge(self, node: ToDelete) -> None:
-        if not self._stands(node) or self._loop.refusals or node.live is None:
+        if self._nodes.get(node.key) is not node or self._loop.refusals or node.live is None:
             return
 
         def failed(error: DriverError) -> None:

@@ -73,8 +73,8 @@ class Pruner:
         self.others_delete = False
         """Whether others have deleted one of the objects: they may have created it again, as `kubectl replace --force` does."""
         self._dependents: dict[ObjectKey, list[ToDelete]] = {}
-        self._garbage = Garbage(run.operation.id, self.nodes, self.deletes)
-        self._nudges = Nudges(run, self._is_current)
+        self._garbage = Garbage(run, self.nodes)
+        self._nudges = Nudges(run, self.nodes)
         self._departures = Departures(run, self._send, self._failed)
         self._kept: set[ObjectKey] = set()
         self._may_collect = True

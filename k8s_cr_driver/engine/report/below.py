@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.client import Client
@@ -24,8 +23,8 @@ class Descent:
     What cannot be read, or is one of too many, descends from nobody.
     """
 
-    def __init__(self, client: Client, is_over: Callable[[], bool]) -> None:
-        self._client, self._is_over, self._read = client, is_over, dict[str, Object | None]()
+    def __init__(self, client: Client) -> None:
+        self._client, self._read = client, dict[str, Object | None]()
 
     def includes(self, live: Object, owner: str, chain: int = CHAIN) -> bool:
         """`owner` is the uid that the chain has to lead to."""
@@ -40,7 +39,7 @@ class Descent:
 
     def _controller(self, reference: Object, namespace: str) -> Object | None:
         uid = text(reference, "uid")
-        if uid not in self._read and len(self._read) < CONTROLLERS and not self._is_over():
+        if uid not in self._read and len(self._read) < CONTROLLERS and not self._client.connection.is_over():
             self._read[uid] = None
             with contextlib.suppress(DriverError):
                 found = named(self._client.resources, reference, namespace)

@@ -250,7 +250,7 @@ class _Search:
         except DriverError as error:
             self.is_whole = self.is_whole and not passes(error)
             return []
-        descent = Descent(self._client, self._is_over)
+        descent = Descent(self._client)
         return [one for one in found if key_of(one) in self._nodes or descent.includes(one, uid_of(owner))]
 
     def _report(self, live: Object, health: Health) -> Report:
