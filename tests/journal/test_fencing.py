@@ -441,7 +441,7 @@ def _left_by(api: FakeApi, monkeypatch: pytest.MonkeyPatch, worker: str) -> list
     api.edit("ConfigMap", "default", name, lambda one: annotations_of(one).update(left))
     assert annotations_of(inventory)["k8s-cr-driver/token"]
     waits = list[float]()
-    monkeypatch.setattr(Loop, "let_pass", lambda loop, seconds, timeout: waits.append(seconds))
+    monkeypatch.setattr(Loop, "let_pass", lambda loop, seconds: waits.append(seconds))
     Instance(api.url).terminate()
     return waits
 
