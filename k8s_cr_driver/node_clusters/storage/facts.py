@@ -16,14 +16,20 @@ ANNOTATION = "k8s-cr-driver/node-cluster-volume"
 EMPTY = 2
 """Status of `blkid -p` for a device on which it finds nothing (blkid(8))."""
 
-_SERVER = """\
+READABLE = """\
+readable() {
+  [ "$(head -c 1 "$1" 2>/dev/null | wc -c)" -eq 1 ] && { head -c 1048576 "$1" && tail -c 1048576 "$1"; } >/dev/null 2>&1
+}
+"""
+"""A function of a shell. Of a device without a size, and of one that fails, blkid says the same as of an empty one."""
+_SERVER = READABLE + """\
 unit=$1 fstab=$2 volumes=$3 files=$4; shift 4
 echo "loaded=$(systemctl show --property=LoadState --value "$unit.service")"
 echo "active=$(systemctl is-active "$unit.service" || true)"
 while [ "$volumes" -gt 0 ]; do
   id=$1 folder=$2 device= number= mounted= status=0; shift 2; volumes=$((volumes - 1))
   for path in "/dev/disk/by-id/virtio-$(printf %.20s "$id")" "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_$id"; do
-    if [ -e "$path" ]; then device=$path; break; fi
+    if [ -e "$path" ] && readable "$path"; then device=$path; break; fi
   done
   if [ -n "$device" ]; then
     number=$(mountpoint -x "$device")
@@ -70,7 +76,7 @@ class Disk:
     """A volume as the server has it."""
 
     device: str = ""
-    """Its path by its id, never by a name that the kernel gives; "" until it is there."""
+    """Its path by its id, never by a name that the kernel gives; "" until it is there and can be read."""
     status: int = 0
     """Of blkid."""
     number: str = ""

@@ -30,7 +30,8 @@ DEVICE_WITHIN = 120.0
 """Seconds in which a volume that Cinder has attached has to be a device of the server."""
 MAKE_WITHIN, INSTALL_WITHIN, SETTLED_WITHIN = 1800.0, 1800.0, 60.0
 _RELOAD = "systemctl daemon-reload"
-_MAKE = """\
+_MAKE = facts.READABLE + """\
+readable "$1" || { echo "$1 cannot be read" >&2; exit 1; }
 status=0
 blkid -p "$1" >&2 || status=$?
 if [ "$status" -ne 2 ]; then echo "$1 is not empty any more (blkid: $status)" >&2; exit 1; fi
@@ -143,7 +144,8 @@ class Run:
         while missing := [one for one in wanted.volumes if not found.disks.get(one.id, facts.Disk()).device]:
             if time.monotonic() > end:
                 names = ", ".join(f"{one.resource} ({one.id})" for one in missing)
-                raise DriverError(f"{wanted.node.name}: has no device in /dev/disk/by-id of {names}, although it is attached")
+                lacks = f"has no device in /dev/disk/by-id of {names}, or one that cannot be read, although it is attached"
+                raise DriverError(f"{wanted.node.name}: {lacks}")
             time.sleep(work.PAUSE)
             found = look()
         return found

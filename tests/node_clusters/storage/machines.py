@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Machines behind a real SSH server: a storage server with volumes, and nodes. Programs that need a kernel are stand-ins.
 
-A device is a file with what blkid prints of it, empty for an empty volume; what is mounted, exported and active are files, too.
+A device is a file with what blkid prints of it, a line without `=` for an empty volume. What is mounted, exported and active
+are files, too.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ esac
     "blkid": """\
 for device in "$@"; do :; done
 if [ -e "$ROOT/ambivalent" ]; then exit 8; fi
-[ -s "$device" ] || exit 2
+grep -q = "$device" 2>/dev/null || exit 2
 cat "$device"
 """,
     "mkfs.ext4": 'echo "mkfs $4" >>"$ROOT/log"; printf "TYPE=ext4\\nUUID=%s\\nUSAGE=filesystem\\n" "$3" >"$4"',
@@ -88,8 +89,8 @@ class Machine:
         """The content of a file that the machine has at that path."""
         return (self.root / path.lstrip("/")).read_text()
 
-    def attach(self, volume: str, content: str = "") -> Path:
-        """A volume, with what blkid finds on it."""
+    def attach(self, volume: str, content: str = "nothing\n") -> Path:
+        """A volume, with what blkid finds on it; "" for a device without a size."""
         device = self.root / "dev" / "disk" / "by-id" / f"virtio-{volume[:20]}"
         device.write_text(content)
         return device

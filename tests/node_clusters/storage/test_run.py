@@ -210,9 +210,32 @@ def test_a_volume_that_is_no_device_of_the_server_is_named(bed: Bed, monkeypatch
     monkeypatch.setattr(run, "DEVICE_WITHIN", 0.1)
     (bed.storage.root / f"dev/disk/by-id/virtio-{ID[:20]}").unlink()
     (bed.storage.root / "dev/disk/by-id/virtio-of-another").touch()
-    with pytest.raises(DriverError, match=rf"has no device in /dev/disk/by-id of storage_server_volume \({ID}\), although"):
+    with pytest.raises(DriverError, match=rf"has no device in /dev/disk/by-id of storage_server_volume \({ID}\), or one"):
         bed.ensure()
     assert bed.storage.log == []
+
+
+@pytest.mark.parametrize("kind", ["without a size", "that fails"])
+def test_a_device_that_cannot_be_read_is_not_taken_for_an_empty_one(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Of both blkid says the same as of an empty volume."""
+    monkeypatch.setattr(run, "DEVICE_WITHIN", 0.1)
+    device = bed.storage.attach(ID, "")
+    if kind == "that fails":
+        device.unlink()
+        device.mkdir()
+    with pytest.raises(DriverError, match=rf"has no device in /dev/disk/by-id of storage_server_volume \({ID}\), or .* read"):
+        bed.ensure()
+    assert bed.storage.log == []
+
+
+def test_a_device_that_is_read_a_moment_later_keeps_its_data(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    bed.storage.attach(ID, "")
+    content = "TYPE=ext4\nUUID=of-before\nUSAGE=filesystem\n"
+    monkeypatch.setattr("time.sleep", lambda _: bed.storage.attach(ID, content) and None)
+    bed.ensure()
+    assert not any("mkfs" in line for line in bed.storage.log)
 
 
 @pytest.mark.parametrize(
