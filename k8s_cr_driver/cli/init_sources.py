@@ -78,9 +78,15 @@ def gather(wish: Wish) -> Gathered:
     files, choices = _plain(wish)
     if not any(file.objects for file in files):
         raise InvalidPackage(f"--from {wish.source}: has no Kubernetes objects")
-    objects = [obj for file in files for obj in file.objects]
-    declared, of_references = parameters.found_in(objects, [name for name, _ in wish.parameters])
-    return Gathered(_escaped(files, declared), Product(wish.release), declared, [*choices, *of_references])
+    wanted = [name for name, _ in wish.parameters]
+    kept = []
+    for file in files:
+        objects, left_out = parameters.without_credentials(file.objects, wanted)
+        choices += left_out
+        if objects or not left_out:
+            kept.append(reading.rewritten(file, objects))
+    declared, of_references = parameters.found_in([obj for file in kept for obj in file.objects], wanted)
+    return Gathered(_escaped(kept, declared), Product(wish.release), declared, [*choices, *of_references])
 
 
 def _plain(wish: Wish) -> tuple[list[ManifestFile], list[Choice]]:

@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import urllib3
-
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import yaml_nodes
 from k8s_cr_driver.objects.fields import similar, type_name
@@ -111,9 +109,12 @@ def origin(url: str) -> tuple[str, str, int | None]:
 
     Other parsers take another host from a URL with a backslash before an `@`.
     """
+    from urllib3.exceptions import LocationParseError  # with what it imports it takes a tenth of a second
+    from urllib3.util import parse_url
+
     try:
-        parts = urllib3.util.parse_url(url)
-    except urllib3.exceptions.LocationParseError:
+        parts = parse_url(url)
+    except LocationParseError:
         return "", "", None
     scheme = parts.scheme or ""
     return scheme, parts.host or "", parts.port or {"https": 443, "http": 80}.get(scheme)

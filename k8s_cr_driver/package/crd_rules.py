@@ -15,13 +15,12 @@ from typing import Any
 from k8s_cr_driver.objects.cel import syntax
 from k8s_cr_driver.objects.fields import entries, field, mapping, sequence, text, texts
 from k8s_cr_driver.objects.keys import CRD, Object, key_of, kind_of
+from k8s_cr_driver.package import rule_types
 
 NODES = 500_000
 """Parts of the schemas of one package that are looked at."""
-_RULES = 20_000
-"""Characters of a rule in CEL that is parsed."""
-_RAW = re.compile(r"""\b[rRbB]{1,2}["']""")
-"""A raw or a binary text, which the parser does not read."""
+_UNREAD = re.compile(r"""\b[rRbB]{1,2}["']|["']{3}|`""")
+"""Raw, binary and long texts and quoted fields, which the parser does not read."""
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _LOGICAL = ("allOf", "anyOf", "oneOf")
 _NOT_IN_LOGICAL = ("type", "description", "title", "default", "additionalProperties", "nullable")
@@ -139,15 +138,20 @@ def _list_map(node: Mapping[str, Any], where: str) -> Iterator[str]:
 
 def _cel(node: Mapping[str, Any], where: str) -> Iterator[str]:
     for index, rule in enumerate(entries(node, "x-kubernetes-validations")):
-        expression = rule.get("rule")
-        at = f"{where}.x-kubernetes-validations[{index}].rule"
-        if not isinstance(expression, str) or not expression.strip():
-            yield f"{at}: is missing and required; write an expression in CEL"
-        elif len(expression) <= _RULES and not _RAW.search(expression):
+        at = f"{where}.x-kubernetes-validations[{index}]"
+        if not text(rule, "rule").strip():
+            yield f"{at}.rule: is missing and required; write an expression in CEL"
+        for name, wanted in (("rule", "boolean"), ("messageExpression", "string")):
+            expression = text(rule, name)
+            if not expression or len(expression) > syntax.LONGEST or _UNREAD.search(expression):
+                continue
             try:
-                syntax.parse(expression)
+                is_optional = rule.get("optionalOldSelf") is True
+                rule_types.check(syntax.parse(expression), node, wanted=wanted, optional_old=is_optional)
+            except syntax.LimitError:
+                continue
             except syntax.ExpressionError as error:
-                yield f"{at}: does not compile as CEL: {error}; correct the expression"
+                yield f"{at}.{name}: does not compile as CEL: {error}; correct the expression"
 
 
 def _logical(node: Mapping[str, Any], where: str, left: _Left) -> Iterator[str]:

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
-from k8s_cr_driver.objects.fields import similar, type_name
-from k8s_cr_driver.objects.keys import Object, key_of
+from k8s_cr_driver.objects.fields import mapping, similar, type_name
+from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
 from k8s_cr_driver.package import parameters, substitution
 from k8s_cr_driver.scaffold.model import Choice, Parameter
 from k8s_cr_driver.scaffold.volatile import changed_fields
@@ -25,6 +25,7 @@ _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:=([^}]*))?\}")
 _TYPES = {bool: "boolean", int: "integer", float: "float", str: "string"}
 _SHELL = {"command", "args", "data", "stringData", "binaryData"}
 """Fields whose texts are often scripts."""
+_SECRET = GroupKind("", "Secret")
 _Uses = dict[str, list[tuple[str, str | None]]]
 """The name of a parameter -> the field that is nothing but the reference, else "", and the default in the reference."""
 
@@ -115,6 +116,21 @@ def found_in(objects: Sequence[Object], wanted: Sequence[str]) -> tuple[list[Par
         if name not in names
     ]
     return [_from_references(name, [*plain.get(name, ()), *scripts.get(name, ())]) for name in names], choices
+
+
+def without_credentials(objects: Sequence[Object], wanted: Sequence[str]) -> tuple[list[Object], list[Choice]]:
+    """The objects without Secrets of which each value is `${NAME}`, unless `wanted` has one of these names."""
+    kept: list[Object] = []
+    choices = []
+    for obj in objects:
+        values = [value for part in ("data", "stringData") for value in mapping(obj, part).values()]
+        names = [match[1] for value in values if isinstance(value, str) and (match := _REFERENCE.fullmatch(value))]
+        if kind_of(obj) != _SECRET or not names or len(names) < len(values) or not set(names).isdisjoint(wanted):
+            kept.append(obj)
+        else:
+            why = f"no package has credentials: create it on the cluster; --param {names[0]} keeps it"
+            choices.append(Choice(str(key_of(obj)), "left out", why))
+    return kept, choices
 
 
 def _from_references(name: str, uses: Sequence[tuple[str, str | None]]) -> Parameter:

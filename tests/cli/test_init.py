@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,33 @@ def test_a_reference_in_a_script_can_be_made_a_parameter(tool: Tool, tmp_path: P
     source = written(tmp_path / "in.yaml", config_map("script", run="echo ${HOME} ${WHO:=me}"))
     tool.run("init", str(tmp_path / "p"), "--from", str(source), "--param", "WHO")
     assert manifests(tmp_path / "p")[0]["data"]["run"] == "echo $${HOME} ${WHO:=me}"
+
+
+SECRET = {
+    **obj("v1", "Secret", "${NAME}-cloud"),
+    "data": {"clouds.yaml": "${CLOUDS_B64}"},
+    "stringData": {"cacert": "${CA}"},
+}
+
+
+def test_a_secret_of_references_alone_is_left_out(tool: Tool, tmp_path: Path) -> None:
+    source = written(tmp_path / "in.yaml", config_map("${NAME}"), SECRET)
+    shown = tool.run("init", str(tmp_path / "p"), "--from", str(source)).stdout
+    assert [one["kind"] for one in manifests(tmp_path / "p")] == ["ConfigMap"]
+    [line] = [line for line in shown.splitlines() if line.startswith("Secret ${NAME}-cloud")]
+    assert re.search("left out +no package has credentials: create it on the cluster; --param CLOUDS_B64 keeps it", line)
+
+
+def test_a_secret_of_a_parameter_that_is_wanted_stays(tool: Tool, tmp_path: Path) -> None:
+    source = written(tmp_path / "in.yaml", SECRET)
+    tool.run("init", str(tmp_path / "p"), "--from", str(source), "--param", "CLOUDS_B64", "--param", "CA")
+    assert [one["kind"] for one in manifests(tmp_path / "p")] == ["Secret"]
+
+
+def test_secrets_with_a_value_of_their_own_stay(tool: Tool, tmp_path: Path) -> None:
+    source = written(tmp_path / "in.yaml", {**SECRET, "data": {"a": "YQ=="}}, obj("v1", "Secret", "empty"))
+    tool.run("init", str(tmp_path / "p"), "--from", str(source))
+    assert len(manifests(tmp_path / "p")) == 2
 
 
 def test_scripts_alone_make_no_parameters(tool: Tool, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tests.instance import crontab_crd, obj
 VERSION = ("spec", "versions", 0)
 SCHEMA = (*VERSION, "schema", "openAPIV3Schema")
 SPEC = (*SCHEMA, "properties", "spec")
+VALIDATIONS = (*SPEC, "x-kubernetes-validations")
 
 
 def changed(path: tuple[Any, ...], value: Any) -> Any:
@@ -27,7 +28,7 @@ def changed(path: tuple[Any, ...], value: Any) -> Any:
 
 
 def rule(text: str) -> Any:
-    return changed((*SPEC, "x-kubernetes-validations"), [{"rule": text}])
+    return changed(VALIDATIONS, [{"rule": text}])
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,16 @@ def rule(text: str) -> Any:
         (rule("self.cronSpec.size() > 0 && !self.cronSpec.contains('x')"), ""),
         (rule("self.cronSpec.size( > 0"), "rule: does not compile as CEL"),
         (rule("self.cronSpec.matches(r'^\\d+$')"), ""),
+        (rule('self.cronSpec.matches("""a"b""")'), ""),
+        (rule("self.`cronSpec`.size() > 0"), ""),
+        (rule("self.cronSpec == 'a' || " * 200 + "true"), ""),
+        (rule("(" * 80 + "true" + ")" * 80), ""),
+        (rule("self.cronSpek.size() > 0"), "rule: does not compile as CEL: column 6: the schema has no field cronSpek here"),
+        (
+            changed(VALIDATIONS, [{"rule": "self.cronSpec != ''", "messageExpression": "self.cronSpek"}]),
+            "[0].messageExpression: does not compile as CEL: column 6",
+        ),
+        (changed(VALIDATIONS, [{"rule": "oldSelf.value().a", "optionalOldSelf": True, "messageExpression": 3}]), ""),
         (rule(""), "rule: is missing and required"),
     ],
 )

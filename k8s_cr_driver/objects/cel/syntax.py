@@ -33,6 +33,10 @@ class ExpressionError(ValueError):
     """What is wrong with an expression, with the column where it is."""
 
 
+class LimitError(ExpressionError):
+    """It is larger than what is read here, which says nothing of its meaning."""
+
+
 class Node(NamedTuple):
     """`kind`: literal, name, select, index, call, list, map, not, negate, if, or an operator; `value` depends on it."""
 
@@ -53,7 +57,7 @@ class _Token(NamedTuple):
 def parse(text: str, before: int = 0) -> Node:
     """The tree of an expression that stands after `before` characters, which columns count; ExpressionError if it is none."""
     if len(text) > LONGEST:
-        raise ExpressionError(f"it has {len(text)} characters, {LONGEST} are allowed")
+        raise LimitError(f"it has {len(text)} characters, {LONGEST} are allowed")
     parser = _Parser(_tokens(text, before))
     tree = parser.expression(0)
     parser.end()
@@ -80,7 +84,7 @@ class _Parser:
 
     def expression(self, depth: int) -> Node:
         if depth > DEEPEST:
-            raise self._error(f"more than {DEEPEST} expressions are within each other")
+            raise LimitError(f"column {self._column}: more than {DEEPEST} expressions are within each other")
         condition = self._binary(0, depth)
         column = self._column
         if not self._take("?"):
@@ -125,10 +129,10 @@ class _Parser:
     def _node(self, kind: str, column: int, parts: tuple[Node, ...] = (), value: Any = None) -> Node:
         self._nodes += 1
         if self._nodes > MOST_NODES:
-            raise self._error(f"it has more than {MOST_NODES} parts", column)
+            raise LimitError(f"column {column}: it has more than {MOST_NODES} parts")
         depth = 1 + max((part.depth for part in parts), default=0)
         if depth > DEEPEST:
-            raise self._error(f"more than {DEEPEST} expressions are within each other", column)
+            raise LimitError(f"column {column}: more than {DEEPEST} expressions are within each other")
         return Node(kind, column, parts, value, 1 + sum(part.size for part in parts), depth)
 
     def _binary(self, level: int, depth: int) -> Node:
