@@ -11,9 +11,8 @@ from typing import Any
 from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
 
 OF_CHART = "is a Helm chart, which is not applied: its files are no manifests; render it with k8s-cr init FOLDER --from CHART"
-_TEMPLATE = re.compile(
-    r"\{\{-?\s*(\.(Values|Release|Chart|Capabilities)\b|(include|tpl|toYaml|template|define|if|range|with|end)\b)"
-)
+_TEMPLATE = re.compile(r"\{\{[^{}]{0,200}?(\.(Values|Release|Chart|Capabilities)\b|\b(include|tpl|toYaml|nindent|define)\b)")
+"""What only Helm knows. Alerts of Prometheus and others have templates of the same language."""
 _KUSTOMIZATION = re.compile(rb"^(apiVersion:\s*kustomize\.config\.k8s\.io/|kind:\s*Kustomization\s*$|resources:\s*$)", re.M)
 _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _DATA = (GroupKind("", "ConfigMap"), GroupKind("", "Secret"))

@@ -40,6 +40,11 @@ def test_a_document_that_was_never_meant_to_be_applied(tmp_path: Path, name: str
     [
         (config_map("a", text="{{ .Values.x }}"), ""),
         (obj("monitoring.coreos.com/v1", "PrometheusRule", "r", spec={"summary": "{{ $labels.pod }} {{ $value }}"}), ""),
+        (
+            obj("a.example/v1", "Rule", "r", spec={"summary": "{{ with $labels.pod -}} on {{ . }} {{- end }} {{ if .Value }}"}),
+            "",
+        ),
+        (obj("v1", "Service", "s", spec={"a": "{{- if $.Values.on }}x{{ end }}"}), "spec.a"),
         (obj("argoproj.io/v1alpha1", "Workflow", "w", spec={"args": ["{{inputs.parameters.x}}"]}), ""),
         (obj("v1", "Service", "s", spec={"selector": {"app": "{{ .Values.app }}"}}), "spec.selector.app"),
         (obj("v1", "Service", "s", spec={"ports": [{"name": '{{ include "web.name" . }}'}]}), "spec.ports[0].name"),
