@@ -11,7 +11,7 @@ import base64
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from k8s_cr_driver.objects.fields import field, text
+from k8s_cr_driver.objects.fields import mapping, text
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import parameters, substitution
 from k8s_cr_driver.package.structural import Path
@@ -42,8 +42,9 @@ class Sampled:
     def _encode(self, obj: Object) -> None:
         """The data of a Secret are base64, as no sample is."""
         for path in self._sampled(obj) if text(obj, "kind") == "Secret" else ():
-            if path[0] == "data" and isinstance(sampled := field(obj, *path), str):
-                obj["data"][path[1]] = base64.b64encode(sampled.encode()).decode()
+            name = str(path[-1])
+            if path == ("data", name) and isinstance(sampled := mapping(obj, "data").get(name), str):
+                obj["data"][name] = base64.b64encode(sampled.encode()).decode()
 
     def is_at(self, obj: Object, path: Path, *, around: bool = False) -> bool:
         """Whether the field at `path` is a sample, or is in one; with `around` also whether it holds one."""
