@@ -7,6 +7,7 @@ Its parts may count too (`scale`, `instances`): each says itself of how many.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from k8s_cr_driver.objects.fields import entries, integer, mapping, text
@@ -87,10 +88,18 @@ def _counts_of_parts(status: dict[str, Any]) -> list[Count]:
 
 
 def _counts_of_listed(status: dict[str, Any]) -> list[Count]:
-    """The counts in the lists of a status. They can only object: there may be more parts than are listed."""
-    lists = ((name, part) for name, part in status.items() if isinstance(part, list) and role_of(name) is not Role.ELSEWHERE)
-    counted = ((name, count) for name, part in lists for one in entries(part) for count in _of_itself(one))
-    return [(f"{name}.{field}", have, want) for name, (field, have, want) in counted]
+    """The counts in the lists of a status, and in its maps of parts. They can only object: there may be more parts."""
+    groups = ((name, part) for name, part in status.items() if role_of(name) is not Role.ELSEWHERE)
+    listed = ((name, one) for name, group in groups for name, one in _listed(name, group))
+    return [(f"{name}.{field}", have, want) for name, one in listed for field, have, want in _of_itself(one)]
+
+
+def _listed(name: str, group: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The parts in a list, or in a map of nothing but parts, with their names in the status."""
+    if isinstance(group, list):
+        yield from ((name, one) for one in entries(group))
+    elif isinstance(group, dict) and all(isinstance(one, dict) for one in group.values()):
+        yield from ((f"{name}.{key}", one) for key, one in group.items() if role_of(key) is not Role.ELSEWHERE)
 
 
 def _of_itself(part: dict[str, Any]) -> list[Count]:

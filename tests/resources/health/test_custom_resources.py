@@ -238,6 +238,10 @@ def test_template_with_a_merely_informative_status_is_ready_when_stored() -> Non
         ({}, {"sets": [{"replicas": 2, "readyReplicas": 0}], **conditions("HelperReady")}, WAITING),
         ({}, {"sets": [{"replicas": 2, "readyReplicas": 2}]}, WAITING),
         ({}, {"lastScale": {"statusReplicas": "2/2"}}, WAITING),
+        ({}, {"board": {"available": "True"}, "keyspaces": {"a": {"desiredShards": 2, "readyShards": 1}}}, WAITING),
+        ({}, {"board": {"available": "True"}, "keyspaces": {"a": {"desiredShards": 2, "readyShards": 2}}}, READY),
+        ({}, {"board": {"available": "True"}, "keyspaces": {"a": {"ready": "1/2"}, "b": {"ready": "2/2"}}}, WAITING),
+        ({}, {"board": {"available": "True"}, "previousSets": {"a": {"ready": "1/2"}}}, READY),
     ],
 )
 def test_counts_in_the_parts_of_a_status(spec: Json, status: Json, state: State) -> None:
