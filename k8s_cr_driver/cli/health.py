@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,8 @@ from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import entries, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of
-from k8s_cr_driver.package import health_rules, normal_form, reserved_marks
+from k8s_cr_driver.objects.rule_fields import unknown_field_of_cel
+from k8s_cr_driver.package import health_rules, normal_form, reserved_marks, rule_checks
 from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.package.tosca_meta import TOSCA_META
 from k8s_cr_driver.package.vnfd import definitions
@@ -69,15 +69,13 @@ def health(
     """
     of_file = _rules(rules) if rules else {}
     found = list(_subjects(kubeconfig, subjects, namespace))
-    known = crds_of(obj for path in crds for obj in _objects(str(path), path.read_text()))
-    known |= crds_of(obj for obj, _ in found)
-    for one in [*known.values(), *filter(None, itertools.chain.from_iterable(found))]:
-        if not rule_files.is_rules(one):
-            _check_annotations(one)
+    known = {kind: crd for path in crds for kind, crd in _crds(path).items()} | crds_of(obj for obj, _ in found)
     of_file = {**of_file, **_written([obj for obj, _ in found])}
     judged = [(obj, crd or known.get(kind_of(obj))) for obj, crd in found if not rule_files.is_rules(obj)]
     if not judged:
         raise InvalidPackage(f"no objects in {', '.join(subjects)}; name a file of objects with their status, or KIND/NAME")
+    for sentence in _suspicious(judged, of_file):
+        echo(f"warning: {sentence}", err=True)
     verdicts = [explained.verdict(resource_for(obj, crd), obj, of_file.get(kind_of(obj))) for obj, crd in judged]
     if output == "json":
         print_json([_as_json(verdict) for verdict in verdicts])
@@ -105,7 +103,10 @@ def _subjects(kubeconfig: Kubeconfig, subjects: Sequence[str], namespace: str) -
                 resource = _resource(cluster, kind)
                 where = namespace if resource.namespaced else ""
                 live = cluster.client.read(resource, ObjectKey(*resource.group_kind, where, name))
-                yield live, crd_of(cluster, resource.group_kind, crds)
+                crd = crd_of(cluster, resource.group_kind, crds)
+                for one in filter(None, (live, crd)):
+                    _check_annotations(one)
+                yield live, crd
 
 
 def _resource(cluster: Cluster, kind: str) -> Resource:
@@ -123,7 +124,11 @@ def _objects(name: str, content: str) -> list[Object]:
     found: list[Object] = []
     try:
         for number, document in documents(content):
-            found += _flat(document, f"{name}, document {number}")
+            several = _flat(document, f"{name}, document {number}")
+            for one in several:
+                if not rule_files.is_rules(one):
+                    _check_annotations(one, f"{name}, document {number}: ")
+            found += several
     except DocumentError as error:
         raise InvalidPackage(f"{name}, document {error.document}: {error}") from None
     return found
@@ -139,7 +144,28 @@ def _flat(document: Any, source: str) -> list[Object]:
     return [document]
 
 
-def _check_annotations(obj: Object) -> None:
+def _crds(path: Path) -> Mapping[GroupKind, Object]:
+    found = crds_of(_objects(str(path), path.read_text()))
+    if not found:
+        raise click.UsageError(f"--crd {path}: has no CustomResourceDefinition")
+    return found
+
+
+def _suspicious(judged: Sequence[tuple[Object, Object | None]], rules: Mapping[GroupKind, Rules]) -> Iterator[str]:
+    """A sentence for each rule with a field that the kind does not have, by its CRD, once."""
+    crds = {kind_of(obj): crd for obj, crd in judged if crd}
+    objects = [*(obj for obj, _ in judged), *crds.values()]
+    kinds = set(map(kind_of, objects))
+    of_kinds = [
+        f"{found.source} ({kind}).{purpose}: {wrong}"
+        for kind, found in rules.items()
+        for purpose, one in (found.in_order() if kind in kinds else ())
+        if (wrong := unknown_field_of_cel(one.text, crds.get(kind)))
+    ]
+    yield from dict.fromkeys([*of_kinds, *rule_checks.of_annotations(objects, crds)])
+
+
+def _check_annotations(obj: Object, where: str = "") -> None:
     """Raises InvalidPackage, as `validate` does, for an annotation that an operation would not read as it is meant."""
     try:
         normal_form.check_annotations(obj)
@@ -147,7 +173,7 @@ def _check_annotations(obj: Object) -> None:
             if wanted := reserved_marks.meant(name):
                 raise InvalidPackage(f"metadata.annotations.{name}: is unknown; write {wanted}")
     except InvalidPackage as error:
-        raise InvalidPackage(f"{key_of(obj)}: {error}") from None
+        raise InvalidPackage(f"{where}{key_of(obj)}: {error}") from None
 
 
 def _rules(path: Path) -> Mapping[GroupKind, Rules]:

@@ -25,6 +25,7 @@ from k8s_cr_driver.cli.output import enumerated
 from k8s_cr_driver.cli.package_request import Wish
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import dependencies
+from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.package import (
     alternatives,
@@ -38,6 +39,7 @@ from k8s_cr_driver.package import (
     manifests,
     networks,
     parameters,
+    rule_checks,
     schema,
     substitution,
     tosca,
@@ -163,6 +165,7 @@ class _Inspection:
             for files in requested:
                 yield self._checked(self._read(files))
             named = {name for files in requested for name in files}
+            named |= {name for files in requested for name in health_rules.unnamed(self.folder, files, self.rules_file)}
             for name in [] if self.wish.files else [name for name in every if name not in named]:
                 self._checked(self._read([name]))
                 text = f"{name}: no {alternatives.PATTERN} of the package names it in {alternatives.FILES}; add it there"
@@ -215,6 +218,7 @@ class _Inspection:
             code, better = leftovers.instead(self.folder, text)
             self.findings.add(code, [better])
         self.findings.warn("health-rule", one.report.warnings)
+        self.findings.warn("health-rule", rule_checks.of_kinds(self.wish.rules, one.objects, crds_of(one.objects)))
         twice = (
             f"{key} is written twice: {first} and {again}; remove one of them" for key, first, again in one.report.repeated
         )

@@ -11,8 +11,10 @@ from typing import Any
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.findings import Findings
 from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.objects import rule_files
 from k8s_cr_driver.objects.fields import mapping, similar
 from k8s_cr_driver.package import vnfd
+from k8s_cr_driver.package.rule_checks import Sourced
 from k8s_cr_driver.vnf.additional_params import Options
 
 
@@ -27,6 +29,8 @@ class Wish:
     request: Path | None = None
     requested: Mapping[str, Any] = field(default_factory=dict)
     """Parameters in their types, as the request has them; those `given` come first."""
+    rules: Sourced = field(default_factory=dict)
+    """Readiness rules of the request."""
 
 
 def with_request(folder: Path, wish: Wish, findings: Findings, *, is_placed: bool) -> Wish:
@@ -50,4 +54,11 @@ def with_request(folder: Path, wish: Wish, findings: Findings, *, is_placed: boo
         files=wish.files or asked.files,
         all_hooks=wish.all_hooks or asked.helm_hooks,
         requested=asked.parameters,
+        rules=_rules(asked),
     )
+
+
+def _rules(asked: Options) -> Sourced:
+    found = rule_files.read({rule_files.LIST: list(asked.health_rules)})
+    entries = enumerate(found.items())
+    return {kind: (written, f"additionalParams health-rules: [{index}]") for index, (kind, written) in entries}

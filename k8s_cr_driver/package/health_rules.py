@@ -105,10 +105,11 @@ class Rules:
             raise InvalidPackage(f"{source}: {error}") from None
         if others := rule_files.unknown_keys(document):
             self._warn(f"{source}: {', '.join(others[:5])}: is not known beside {rule_files.LIST}")
-        for kind, written in found.items():
+        for index, (kind, written) in enumerate(found.items()):  # an entry is of one kind
+            entry = f"{source}: {rule_files.LIST}[{index}]"
             if kind in self.of_kinds:
-                raise InvalidPackage(f"{source}: {kind} has rules in another document, too; write them in one")
-            self.of_kinds[kind] = written, source
+                raise InvalidPackage(f"{entry}: {kind} has rules in another document, too; write them in one")
+            self.of_kinds[kind] = written, entry
         return True
 
     def write_to(self, objects: Sequence[Object]) -> None:

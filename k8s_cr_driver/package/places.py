@@ -20,6 +20,8 @@ from k8s_cr_driver.objects.yaml_nodes import Shallow
 _FILE = re.compile(r"(?P<file>[^\s:,][^:,\n]*\.(?:ya?ml|json|meta|mf))(?:, document (?P<document>\d+))?", re.I)
 _ITEMS = re.compile(r", items\[(\d+)\]")
 _LINE = re.compile(r"\bline (\d+)")
+_REMARK = re.compile(r"(?<=\]) \([^()\s]+\)(?=[.:])")
+"""The kind of an entry of rules, behind its index."""
 _FIELD = re.compile(r"[A-Za-z$_](?:[\w$./-]|\[\d{1,9}\])*(?=: )")
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _FLAVOUR = re.compile(r"Flavour ([^\s:]+): (?:(?:VDU|policy|scaling aspect) ([^\s:,]+))?")
@@ -73,7 +75,7 @@ class Places:
         if match is None:
             return NOWHERE
         document = int(match["document"] or 0)
-        field = found[0] if (found := _FIELD.match(rest)) and document else ""
+        field = found[0] if (found := _FIELD.match(_REMARK.sub("", rest, count=1))) and document else ""
         if line:
             return Place(match["file"], document, int(line[1]), 0, field)
         items = [f"items[{index}]" for index in _ITEMS.findall(source)]

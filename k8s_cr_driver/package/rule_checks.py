@@ -15,25 +15,32 @@ from k8s_cr_driver.objects.rule_fields import unknown_field, unknown_field_of_ce
 _ANNOTATIONS = (rule_texts.READY_WHEN, rule_texts.FAILED_WHEN, rule_texts.SUSPENDED_WHEN)
 
 Sourced = Mapping[GroupKind, tuple[rule_files.KindRules, str]]
-"""The rules of each kind, and where they are written."""
+"""The rules of each kind, and the entry that has them: its file and document, or parameter, and its place there."""
 
 
 def warnings(rules: Sourced, objects: Sequence[Object]) -> Iterator[str]:
+    """Those `of_kinds`, and a sentence for each annotation that is a rule with a field that its kind does not have."""
+    yield from of_kinds(rules, objects, crds_of(objects))
+    yield from of_annotations(objects, crds_of(objects))
+
+
+def of_kinds(rules: Sourced, objects: Sequence[Object], crds: Mapping[GroupKind, Object]) -> Iterator[str]:
     """A sentence for each kind with rules that no object has, and for each rule with a field that its kind does not have."""
-    crds = crds_of(objects)
     kinds = {kind_of(obj) for obj in objects}
     for kind, (written, source) in rules.items():
         if kind not in kinds:
             near = _near(kind, kinds)
-            yield f"{source}: {kind} has rules, and no object is of that kind" + (f"; did you mean {near}?" if near else "")
+            hint = f"; did you mean {near}?" if near else ""
+            yield f"{source} ({kind}): there are rules for it, and no object is of that kind{hint}"
             continue
         for name in rule_files.EXPRESSIONS:
             if name in written and (wrong := unknown_field_of_cel(written[name], crds.get(kind))):
-                yield f"{source}: {kind}.{name}: {wrong}"
-    yield from _of_annotations(objects, crds)
+                yield f"{source} ({kind}).{name}: {wrong}"
 
 
-def _of_annotations(objects: Sequence[Object], crds: Mapping[GroupKind, Object]) -> Iterator[str]:
+def of_annotations(objects: Sequence[Object], crds: Mapping[GroupKind, Object]) -> Iterator[str]:
+    """A sentence for each annotation of an object, or of a CRD among them, that is such a rule."""
+
     @functools.cache
     def wrong(kind: GroupKind, written: str) -> str:
         return unknown_field(written, crds.get(kind))

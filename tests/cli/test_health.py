@@ -236,3 +236,30 @@ def test_file_of_rules_of_the_page_can_be_read(tool: Tool, tmp_path: Path) -> No
 def test_table_shows_what_is_in_trouble(tool: Tool, tmp_path: Path) -> None:
     shown = tool.run("health", write(tmp_path, tab(phase="CreateFailed"), tab(phase="Creating")), code=1).output
     assert [line.partition("  ")[0] for line in shown.splitlines()] == ["STATE", "Waiting, in trouble", "Waiting"]
+
+
+def test_a_field_that_the_crd_does_not_have_is_a_warning(tool: Tool, tmp_path: Path) -> None:
+    definition = write(tmp_path, crontab_crd(**CONDITIONS), name="crd.yaml")
+    rules = {"healthCheckExprs": [{**ENTRY, "current": "status.condtions.size() > 0"}]}
+    objects = [tab("one", failed_when="jsonpath={.status.conditons}"), tab("two")]
+    for subject, options in (
+        (write(tmp_path, *objects), ["--crd", definition, "--rules", write(tmp_path, rules, name="r.yaml")]),
+        (write(tmp_path, *objects, crontab_crd(**CONDITIONS), rules, name="all.yaml"), []),
+    ):
+        shown = tool.run("health", subject, *options, code=1).stderr
+        assert (
+            ".ready: column 8: status.condtions: there is no such field in the kind; did you mean status.conditions?" in shown
+        )
+        assert "failed-when: status.conditons: there is no such field" in shown
+        assert shown.count("warning: ") == 2
+
+
+def test_a_mistake_names_the_file_and_the_document(tool: Tool, tmp_path: Path) -> None:
+    path = write(tmp_path, tab("one"), tab("two", ready_when="condition="))
+    shown = tool.run("health", path, code=1).stderr
+    assert f"{path}, document 2: CronTab.stable.example.com" in shown and "ready-when: must be stored or a rule" in shown
+
+
+def test_a_file_of_crds_has_one(tool: Tool, tmp_path: Path) -> None:
+    path = write(tmp_path, tab("one"))
+    assert f"--crd {path}: has no CustomResourceDefinition" in tool.run("health", path, "--crd", path, code=2).stderr

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -46,14 +47,20 @@ def warnings(tool: Tool, folder: Path) -> list[str]:
     ("rules", "words"),
     [
         (entries(), ""),
-        (entries(kind="Crontab"), "Crontab.stable.example.com has rules, and no object is of that kind; did you mean CronTab."),
+        (
+            entries(kind="Crontab"),
+            "[0] (Crontab.stable.example.com): there are rules for it, and no object is of that kind; did you mean CronTab.",
+        ),
         (entries(apiVersion="example.com/v1"), "no object is of that kind; did you mean CronTab.stable.example.com?"),
-        (entries(kind="Frob"), "Frob.stable.example.com has rules, and no object is of that kind"),
+        (entries(kind="Frob"), "[0] (Frob.stable.example.com): there are rules for it, and no object is of that kind"),
         (
             entries(current="status.condtions.size() > 0"),
-            "CronTab.stable.example.com.current: column 8: status.condtions: there",
+            "[0] (CronTab.stable.example.com).current: column 8: status.condtions: there",
         ),
-        (entries(failed="spec.cronSpek == ''"), "CronTab.stable.example.com.failed: column 6: spec.cronSpek: there is no such"),
+        (
+            entries(failed="spec.cronSpek == ''"),
+            "[0] (CronTab.stable.example.com).failed: column 6: spec.cronSpek: there is no such",
+        ),
         ({**entries(), "healthChecks": []}, "healthChecks: is not known beside healthCheckExprs"),
     ],
 )
@@ -84,7 +91,10 @@ def test_annotations_that_are_not_meant_so(
 def test_package_is_written_with_a_warning(tool: Tool, tmp_path: Path) -> None:
     folder = package(tmp_path, entries(kind="Frob"))
     shown = tool.run("package", str(folder), "-o", str(tmp_path / "p.csar")).output
-    assert "warning: Files/kubernetes/health.yaml, document 1: Frob.stable.example.com has rules" in " ".join(shown.split())
+    assert (
+        "warning: Files/kubernetes/health.yaml, document 1: healthCheckExprs[0] (Frob.stable.example.com): there"
+        in " ".join(shown.split())
+    )
     assert zipfile.is_zipfile(tmp_path / "p.csar")
 
 
@@ -101,12 +111,69 @@ def test_rules_of_a_package_without_manifests_are_checked(tool: Tool, tmp_path: 
     [problem] = tool.json("validate", str(folder), code=1)["problems"]
     assert f"{file}, document 1: " in problem and "column 8: a name is expected" in problem
     (folder / file).write_text(yaml.safe_dump(entries()))
-    assert any("CronTab.stable.example.com has rules, and no object" in one for one in warnings(tool, folder))
+    assert any("(CronTab.stable.example.com): there are rules for it, and no object" in one for one in warnings(tool, folder))
 
 
 def test_kind_whose_crd_the_package_does_not_bring(tool: Tool, tmp_path: Path) -> None:
     found = warnings(tool, package(tmp_path, entries(current="statu.any == 1"), crontab("one"), config_map("c")))
+    entry = f"{RULES}, document 1: healthCheckExprs[0] (CronTab.stable.example.com).current"
     assert [one for one in found if "CustomResourceDefinition" not in one] == [
-        f"{RULES}, document 1: CronTab.stable.example.com.current: column 1: statu: there is no such field in the kind; "
-        "did you mean status?"
+        f"{entry}: column 1: statu: there is no such field in the kind; did you mean status?"
     ]
+
+
+OTHER = {"apiVersion": "v1", "kind": "ConfigMap", "failed": "data.broken == 'yes'"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "severity", "line"),
+    [
+        ({"current": "status."}, "error", 5),
+        ({"current": "status.conditins.size() > 0"}, "warning", 5),
+        ({"kind": "X"}, "warning", 5),
+    ],
+)
+def test_a_mistake_has_the_line_of_its_entry(tool: Tool, tmp_path: Path, changed: Any, severity: str, line: int) -> None:
+    folder = package(tmp_path, {}, crontab_crd(**CONDITIONS), crontab("one"), config_map("c"))
+    entry = {**ENTRY, **changed}
+    rules = ["healthCheckExprs:", *(f"- {{{one}}}" for one in _flow(OTHER, OTHER | {"kind": "Secret"}, entry))]
+    (folder / RULES).write_text("# of the author\n" + "\n".join(rules))
+    found = tool.json("validate", str(folder), code=int(severity == "error"))["findings"]
+    begin = f"{RULES}, document 1: healthCheckExprs[2]"
+    [place] = [(one["severity"], one["line"]) for one in found if one["message"].startswith(begin)]
+    assert place == (severity, line)
+
+
+def _flow(*entries: Any) -> list[str]:
+    return [", ".join(f'{name}: "{value}"' for name, value in one.items()) for one in entries]
+
+
+def test_rules_that_no_request_of_the_package_names_are_read_with_its_manifests(tool: Tool, tmp_path: Path) -> None:
+    folder = package(tmp_path, entries())
+    request = {"flavourId": "simple", "additionalParams": {"lcm-kubernetes-def-files": ["Files/kubernetes/all.yaml"]}}
+    (folder / "request.json").write_text(json.dumps(request))
+    assert warnings(tool, folder) == []
+    (folder / RULES).write_text(yaml.safe_dump(entries(current="status.condtions.size() > 0")))
+    [only] = warnings(tool, folder)
+    assert "status.condtions: there is no such field" in only
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({}, ""),
+        (
+            {"kind": "Crontab"},
+            "(Crontab.stable.example.com): there are rules for it, and no object is of that kind; did you mean",
+        ),
+        (
+            {"current": "status.condtions.size() > 0"},
+            "(CronTab.stable.example.com).current: column 8: status.condtions: there is",
+        ),
+    ],
+)
+def test_rules_of_a_request_are_judged_in_the_same_way(tool: Tool, tmp_path: Path, changed: Any, words: str) -> None:
+    folder = write_package(tmp_path / "p", [crontab_crd(**CONDITIONS), crontab("one")])
+    (tmp_path / "r.json").write_text(json.dumps({"additionalParams": {"health-rules": [ENTRY | changed]}}))
+    found = tool.json("validate", str(folder), "--request", str(tmp_path / "r.json"))["warnings"]
+    assert [one.startswith("additionalParams health-rules: [0] " + words) for one in found] == [True] * bool(words)

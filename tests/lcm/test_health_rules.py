@@ -49,7 +49,7 @@ def test_rules_of_a_package_decide_in_every_verb(blue: Instance, tmp_path: Path)
 @pytest.mark.parametrize(
     ("rules", "words"),
     [
-        ({"healthCheckExprs": [ENTRY, ENTRY | {"kind": "Crontap"}]}, "Crontap.stable.example.com has rules, and no object"),
+        ({"healthCheckExprs": [ENTRY, ENTRY | {"kind": "Crontap"}]}, "[1] (Crontap.stable.example.com): there are rules"),
         ({"healthCheckExprs": [ENTRY | {"failed": "has(status.phse)"}]}, "failed: column 12: status.phse: there is no such"),
         ({"healthChecks": [ENTRY]}, "health.yaml: is not read, because it begins with 'healthChecks'"),
     ],

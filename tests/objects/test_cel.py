@@ -82,10 +82,10 @@ def test_value_of_an_expression(expression: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("expression", "problem"),
     [
-        ("status.absent", "there is no absent"),
-        ("nothing.at.all", "there is no nothing"),
+        ("status.absent", "there is no status.absent"),
+        ("nothing.at.all", "there is no nothing in the object; write 'nothing' if it is a text"),
         ("status.phase.more", "more is asked of string"),
-        ("has(status.absent.more)", "there is no absent"),
+        ("has(status.absent.more)", "there is no status.absent"),
         ("status.conditions[9]", r"there is no \[9\]"),
         ("1 + 'a'", "string is no number"),
         ("true + 1", "bool is no number"),
@@ -94,7 +94,7 @@ def test_value_of_an_expression(expression: str, value: Any) -> None:
         ("'a' < 1", "string is no number"),
         ("!1", "int is not true or false"),
         ("1 && true", "int is not true or false"),
-        ("status.absent || false", "there is no absent"),
+        ("status.absent || false", "there is no status.absent"),
         ("status.phase.all(c, c)", "all is asked of string"),
         ("1 in 'a'", "in is asked of string"),
         ("[1].map(x, x.a)", "a is asked of int"),

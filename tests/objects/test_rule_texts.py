@@ -101,7 +101,7 @@ def test_outcome_names_the_field_and_what_is_there() -> None:
     assert rule("jsonpath={.status.phase}=Up").ask(LIVE)[1:] == ("status.phase", "it is Serving")
     assert rule("condition=Synced").ask(LIVE)[1:] == ("status.conditions[Synced]", "it is False: not yet")
     assert rule("condition=Old").ask(LIVE)[2] == "it speaks of generation 1, the latest is 2"
-    assert rule("cel: status.absent == 1").ask(LIVE)[1:] == ("status.absent", "there is no absent")
+    assert rule("cel: status.absent == 1").ask(LIVE)[1:] == ("status.absent", "there is no status.absent")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_outcome_names_the_field_and_what_is_there() -> None:
         ("status['a.b'] == 'd'", "status['a.b']", "status['a.b'] is c"),
         ("status.number == spec.count && has(status.done)", "status.done", "status.done is not there"),
         ("status.?done.orValue(false)", "status.done", "status.done is not there"),
-        ("status.on && status.absent == 1", "status.absent", "there is no absent"),
+        ("status.on && status.absent == 1", "status.absent", "there is no status.absent"),
         ("status.number > 3 && status.absent == 1", "status.number", "status.number is 3"),
         ("false", "", "it is false"),
     ],
@@ -129,3 +129,39 @@ def test_expression_that_is_not_met_names_the_fields_of_its_part(expression: str
 def test_only_readiness_can_be_stored() -> None:
     assert check(READY_WHEN, "stored") == ""
     assert ": write condition=" in check("k8s-cr-driver/failed-when", "stored")
+
+
+PARTS = {
+    "spec": {"parts": [{"name": "a"}, {"name": "b"}], "size": 3},
+    "status": {"parts": {"a": {"ready": 2, "want": 2}, "b": {"ready": 1, "want": 2}}},
+}
+READY = "status.parts[p].ready == status.parts[p].want"
+
+
+@pytest.mark.parametrize(
+    ("expression", "field", "seen"),
+    [
+        (
+            f"status.parts.all(p, {READY})",
+            "status.parts['b'].ready",
+            "status.parts['b'].ready is 1, status.parts['b'].want is 2",
+        ),
+        (
+            f"spec.parts.all(one, has(one.name) && {READY.replace('[p]', '[one.name]')})",
+            "status.parts['b'].ready",
+            "status.parts['b'].ready is 1, status.parts['b'].want is 2",
+        ),
+        ("status.parts.all(p, p.startsWith('a'))", "a key of status.parts", "a key of status.parts is b"),
+        ("status.parts[spec.parts[1].name].ready > 1", "status.parts['b'].ready", "status.parts['b'].ready is 1"),
+        ("status.parts.all(p, status.parts.all(q, p == q))", "a key of status.parts", "a key of status.parts is b"),
+        ("spec.size == '3'", "spec.size", "spec.size is 3; a text is compared with a number"),
+        ("kind == Widget", "kind", "there is no Widget in the object; write 'Widget' if it is a text"),
+    ],
+)  # fmt: skip
+def test_what_is_unmet_is_named_with_its_value_where_an_index_is_computed(expression: str, field: str, seen: str) -> None:
+    assert rule(f"cel: {expression}").ask({"kind": "Gadget", **PARTS}) == (False, field, seen)
+
+
+def test_a_text_without_its_end_is_named() -> None:
+    found = check(READY_WHEN, "cel: status.phase == 'Lost")
+    assert found.endswith("column 22: \"'\" is not understood: no ' ends the text that begins here")

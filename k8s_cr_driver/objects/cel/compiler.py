@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from k8s_cr_driver.objects.cel.fields import field
 from k8s_cr_driver.objects.cel.functions import FUNCTIONS, GLOBAL, pattern_of
 from k8s_cr_driver.objects.cel.macros import ARGUMENTS, FINISH, each
 from k8s_cr_driver.objects.cel.operators import OPERATORS
@@ -24,6 +25,9 @@ from k8s_cr_driver.objects.cel.values import (
     text_of,
     type_name,
 )
+
+_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status", "data")
+"""Fields that an object may have and that an author does not mean as a text."""
 
 
 def compiled(tree: Node) -> Value:
@@ -46,13 +50,15 @@ def _name(tree: Node) -> Value:
             return frame.names[name]
         if name in frame.root:
             return frame.root[name]
-        raise EvaluationError(f"there is no {name}")
+        hint = "" if name in _FIELDS else f" in the object; write '{name}' if it is a text"
+        raise EvaluationError(f"there is no {name}{hint}")
 
     return read
 
 
 def _select(tree: Node) -> Value:
     (name, optional), holder = tree.value, compiled(tree.parts[0])
+    path = found.name if (found := field(tree)) else name
 
     def read(frame: Frame) -> Any:
         value = holder(frame)
@@ -61,7 +67,7 @@ def _select(tree: Node) -> Value:
         if not isinstance(value, dict):
             raise EvaluationError(f"{name} is asked of {type_name(value)}")
         if name not in value:
-            raise EvaluationError(f"there is no {name}")
+            raise EvaluationError(f"there is no {path}")
         return value[name]
 
     return read
@@ -172,8 +178,7 @@ def _has(tree: Node) -> Value:
         return lambda frame: root in frame.names or root in frame.root
     if len(tree.parts) != 1 or tree.parts[0].kind != "select":
         raise ExpressionError(f"column {tree.column}: has() takes one field, such as has(status.phase)")
-    (field,), name = tree.parts, tree.parts[0].value[0]
-    holder = compiled(field.parts[0])
+    name, holder = tree.parts[0].value[0], compiled(tree.parts[0].parts[0])
 
     def ask(frame: Frame) -> bool:
         value = holder(frame)

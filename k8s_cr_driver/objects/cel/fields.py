@@ -9,6 +9,9 @@ from typing import NamedTuple
 from k8s_cr_driver.objects.cel.macros import ARGUMENTS
 from k8s_cr_driver.objects.cel.syntax import Node
 
+COMPUTED = "[\0]"
+"""In the rest of a field, the place of an index that only an evaluation knows."""
+
 
 class Field(NamedTuple):
     """A field: the name that it begins with, the rest as it is written, and the part of the tree that reads it."""
@@ -16,6 +19,8 @@ class Field(NamedTuple):
     root: str
     rest: str
     node: Node
+    indexes: tuple[Node, ...] = ()
+    """The parts of the tree that compute the indexes at COMPUTED."""
 
     @property
     def name(self) -> str:
@@ -32,18 +37,25 @@ def parts(tree: Node) -> Iterator[Node]:
         yield tree
 
 
-def fields(tree: Node, bound: frozenset[str] = frozenset()) -> Iterator[Field]:
-    """The longest fields that an expression reads, without those of the names in `bound`, and of a macro's variable."""
-    if found := field(tree):
+def fields(tree: Node, bound: frozenset[str] = frozenset(), *, computed: bool = False) -> Iterator[Field]:
+    """
+    The longest fields that an expression reads, without those of the names in `bound`, and of a macro's variable.
+
+    `computed`: also with indexes that an evaluation knows; else the part before such an index is the field.
+    """
+    found = field(tree, computed=computed)
+    if found and any(one.root in bound for index in found.indexes for one in fields(index)):
+        found = field(tree)
+    if found:
         if found.root not in bound:
             yield found
         return
     inner = tree.parts
     if macro := variable(tree):
-        yield from fields(inner[0], bound)
+        yield from fields(inner[0], bound, computed=computed)
         inner, bound = inner[2:], bound | {macro}
     for part in inner:
-        yield from fields(part, bound)
+        yield from fields(part, bound, computed=computed)
 
 
 def variable(tree: Node) -> str:
@@ -52,12 +64,15 @@ def variable(tree: Node) -> str:
     return str(tree.parts[1].value) if is_macro and tree.parts[1].kind == "name" else ""
 
 
-def field(tree: Node) -> Field | None:
-    """The field that a tree is, if it is one."""
+def field(tree: Node, *, computed: bool = False) -> Field | None:
+    """The field that a tree is, if it is one; `computed`: also with indexes that an evaluation knows."""
     if tree.kind == "name":
         return Field(str(tree.value), "", tree)
-    if tree.kind == "select" and (holder := field(tree.parts[0])):
-        return Field(holder.root, f"{holder.rest}.{tree.value[0]}", tree)
-    if tree.kind == "index" and tree.parts[1].kind == "literal" and (holder := field(tree.parts[0])):
-        return Field(holder.root, f"{holder.rest}[{tree.parts[1].value!r}]", tree)
-    return None
+    if tree.kind not in ("select", "index") or (holder := field(tree.parts[0], computed=computed)) is None:
+        return None
+    if tree.kind == "select":
+        return Field(holder.root, f"{holder.rest}.{tree.value[0]}", tree, holder.indexes)
+    index = tree.parts[1]
+    if index.kind == "literal":
+        return Field(holder.root, f"{holder.rest}[{index.value!r}]", tree, holder.indexes)
+    return Field(holder.root, holder.rest + COMPUTED, tree, (*holder.indexes, index)) if computed else None

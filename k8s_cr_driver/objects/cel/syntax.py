@@ -70,6 +70,7 @@ def _tokens(text: str, before: int) -> list[_Token]:
         match = _TOKEN.match(text, place)
         if match is None:
             remedy = "; write == to compare" if text[place] == "=" else ""
+            remedy = f": no {text[place]} ends the text that begins here" if text[place] in "'\"" else remedy
             raise ExpressionError(f"column {before + place + 1}: {text[place]!r} is not understood{remedy}")
         if match.lastgroup != "space":
             kind = str(match.lastgroup)

@@ -90,14 +90,15 @@ def read(folder: Path, whose: str = "operator's rules") -> dict[GroupKind, Rules
     if not folder.is_dir():
         raise InvalidRequest(f"{folder}: is no folder; name one with files of rules")
     found = _scripts(folder)
+    where = dict.fromkeys(found, f"a {_SCRIPT}")
     files = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml") and path.is_file())
     if len(files) > _MOST_FILES:
         raise InvalidRequest(f"{folder}: has {len(files):,} files, {_MOST_FILES:,} are allowed")
     for path in files:
         for kind, rules in _of_file(path, whose).items():
             if kind in found:
-                raise InvalidRequest(f"{path}: {kind} has rules in another file, too; write them in one")
-            found[kind] = rules
+                raise InvalidRequest(f"{path}: {kind} has rules in {where[kind]}, too; write them in one file")
+            found[kind], where[kind] = rules, path.name
     return found
 
 

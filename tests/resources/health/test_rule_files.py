@@ -149,7 +149,7 @@ def test_folder_of_an_operator_is_read_whole(tmp_path: Path) -> None:
     other = {"group": "example.com", "kind": "Gadget", "current": "true"}
     write(tmp_path, a=document({**WIDGET, "current": "true"}), b=yaml.safe_dump_all([document(other), None]))
     assert operator_rules.read(tmp_path).keys() == {KIND, GroupKind("example.com", "Gadget")}
-    with pytest.raises(InvalidRequest, match=r"c.yaml: Widget.example.com has rules in another file"):
+    with pytest.raises(InvalidRequest, match=r"c.yaml: Widget.example.com has rules in a.yaml, too"):
         operator_rules.read(write(tmp_path, c=document({**WIDGET, "current": "true"})))
     with pytest.raises(InvalidRequest, match=r"c.yaml: is not YAML"):
         operator_rules.read(write(tmp_path, c="{"))
