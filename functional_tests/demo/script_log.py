@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the management drivers of packages log, as a live view: the last steps, newest at the end."""
+"""What the management drivers of clusters on servers log, as a live view: the last steps, newest at the end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 
-_MARK = " INFO "
+_MARK = " INFO k8s_cr_driver.lcm.node_clusters "
 
 
 class ScriptLog:
@@ -32,7 +32,7 @@ class ScriptLog:
         yield table
 
     def _steps(self) -> list[tuple[str, str]]:
-        """Operation and step of each line `TIME PID INFO LOGGER [-] INSTANCE OPERATION: STEP`."""
+        """Operation and step of each line `TIME PID INFO LOGGER [-] INSTANCE OPERATION: STEP` of theirs."""
         found = []
         for line in self._file.read_text(errors="replace").splitlines() if self._file.exists() else ():
             head, _, step = line.partition(": ")

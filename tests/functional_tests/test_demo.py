@@ -18,6 +18,7 @@ LOG = """\
 2026-01-01 00:00:00.000 7 INFO k8s_cr_driver.lcm.node_clusters [-] 4a1f instantiate_end: workers: 1 step
 2026-01-01 00:00:01.000 7 WARNING urllib3 [-] a retry: no step
 2026-01-01 00:00:02.000 7 INFO k8s_cr_driver.lcm.node_clusters [-] 4a1f instantiate_end: all 4 nodes are Ready; 9 changes
+2026-01-01 00:00:03.000 7 INFO k8s_cr_driver.writes.audit [-] {"verb": "PATCH"}
 """
 
 
