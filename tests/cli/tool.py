@@ -54,12 +54,13 @@ class Tool:
     def interrupt(process: subprocess.Popen[str]) -> int:
         """Presses Ctrl-C and returns the exit code.
 
-        Once more if nothing happens: Python does not see a signal that comes right before a call that blocks.
+        Once more if nothing happens: Python does not see a signal that comes right before a call that blocks. Not sooner than
+        a busy machine takes to end it: one that comes while the interpreter ends is the process's own end.
         """
         for _ in range(4):
             process.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
-                return process.wait(5)
+                return process.wait(20)
         process.kill()
         raise AssertionError(process.communicate())
 
