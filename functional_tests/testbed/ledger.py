@@ -185,8 +185,9 @@ class Ledger:
         return Path(commands.run(["losetup", "--find", "--show", file]).strip())
 
     def release_loop(self, file: Path) -> None:
-        """Take the loop device off a file that others delete before the rest is undone: it would not be found then."""
+        """Take the loop device off a file before the rest is undone: others may delete the file, or take it for their own."""
         _undo_loop({"file": str(file)})
+        self._record("released", file=str(file))
 
     def setting(self, path: str, value: str) -> None:
         """Write a setting of the kernel, a path below /proc/sys; undone to what it was."""
@@ -212,8 +213,13 @@ class Ledger:
         """
         # What they write is not kept, so that none is waited for much longer than it takes to remove temporary files.
         processes.stop(self._processes, patience=3)
-        failures = []
+        failures, released = [], list[str]()
         for entry in reversed(self._entries()):
+            if entry["kind"] == "released":
+                released.append(entry["file"])
+            if entry["kind"] == "loop" and entry["file"] in released:
+                released.remove(entry["file"])
+                continue
             try:
                 _UNDO.get(entry["kind"], _nothing)(entry)
             except (OSError, RuntimeError) as error:

@@ -151,9 +151,10 @@ class Server:
         self.run("ln", "--symbolic", "--force", device, _by_id(file))
 
     def unplug_disk(self, device: str, file: str) -> None:
-        """Take away a disk; one that is off has none."""
+        """Take away a disk, also from a machine that has died; one that is off has none."""
         if self.is_on():
             self.run("rm", "--force", device, _by_id(file))
+        if self._run.exists():
             Ledger(self._run).release_loop(Path(file))
 
     def _plug(self, ledger: Ledger, ports: Sequence[network.Port]) -> None:

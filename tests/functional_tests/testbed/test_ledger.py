@@ -207,3 +207,42 @@ def test_a_ledger_killed_before_its_first_line_starts_again(tmp_path: Path):
     (tmp_path / "bed").mkdir()
     (tmp_path / "bed" / "ledger.jsonl").write_text('{"kind": "b')
     assert Ledger(tmp_path / "bed").token == Ledger(tmp_path / "bed").token
+
+
+_LOSETUP = """\
+#!/bin/sh
+case $1 in
+--find)
+  number=$(($(cat "$DEVICES/count") + 1))
+  echo "$number" >"$DEVICES/count"; echo "$3" >"$DEVICES/$number"; echo "$number" ;;
+--associated) cd "$DEVICES"; for one in $(grep -lx "$2" * || true); do echo "$one: ($2)"; done ;;
+--detach) rm "$DEVICES/$2" ;;
+esac
+"""
+
+
+@pytest.fixture
+def devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Loop devices as files with the names of theirs."""
+    found, programs = tmp_path / "devices", tmp_path / "bin"
+    for folder in (found, programs):
+        folder.mkdir()
+    (found / "count").write_text("0")
+    (programs / "losetup").write_text(_LOSETUP)
+    (programs / "losetup").chmod(0o755)
+    monkeypatch.setenv("DEVICES", str(found))
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    return found
+
+
+def test_undo_leaves_the_device_of_a_file_that_was_released_to_others(ledger: Ledger, devices: Path, tmp_path: Path):
+    volume, own = tmp_path / "volume", tmp_path / "own"
+    other = Ledger(tmp_path / "other")
+    ledger.loop(own)
+    ledger.loop(volume)
+    ledger.release_loop(volume)
+    kept = other.loop(volume)
+    ledger.undo()
+    assert {one.name for one in devices.iterdir()} == {"count", kept.name}
+    other.undo()
+    assert {one.name for one in devices.iterdir()} == {"count"}
