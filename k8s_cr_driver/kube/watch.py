@@ -41,8 +41,8 @@ aggregated API may not know `sendInitialEvents`, and ignore it. A server that kn
 TRIAL_LIMIT = 3.0
 """Seconds for which a reflector waits until another one knows whether the server sends initial events."""
 FORBIDDEN_GRACE = 30.0
-"""Seconds for which a server that has allowed a watch may forbid it, from the first time: one that starts has not read its
-RBAC yet, however long it was away."""
+"""Seconds for which a server that was away, or has allowed a watch before, may forbid it, from the first time: one that
+starts has not read its RBAC yet."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Reflector:
         self._ignores_initial_events = False
         self.failure: Unreadable | None = None
         self.last_error: DriverError | None = None
-        self._was_allowed = False
+        self._may_have_restarted = False
         self._forbidden_since: float | None = None
         self._stopped = threading.Event()
         self._response: urllib3.BaseHTTPResponse | None = None
@@ -175,9 +175,11 @@ class Reflector:
             follow()
         except ApiError as error:
             self.last_error = error
+            self._may_have_restarted |= error.status >= 500
             return not self._gives_up(error)
         except TransportError as error:
             self.last_error = error
+            self._may_have_restarted = True
             self.failure = error if isinstance(error, Unreadable) else None
         except DriverError as error:
             self._post(Broken(self, error))
@@ -196,7 +198,7 @@ class Reflector:
             self._version = ""
             if not self._is_served():
                 self._post(Unserved(self))
-        elif error.status == 403 and self._was_allowed and self._forbidden_for() < FORBIDDEN_GRACE:
+        elif error.status == 403 and self._may_have_restarted and self._forbidden_for() < FORBIDDEN_GRACE:
             pass
         elif error.status in (400, 403, 405, 422):
             self._post(Broken(self, error))
@@ -204,7 +206,7 @@ class Reflector:
         return False
 
     def _allowed(self) -> None:
-        self.failure, self._was_allowed, self._forbidden_since = None, True, None
+        self.failure, self._may_have_restarted, self._forbidden_since = None, True, None
 
     def _forbidden_for(self) -> float:
         now = time.monotonic()

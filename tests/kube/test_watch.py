@@ -262,6 +262,17 @@ def test_a_server_that_was_away_for_long_may_forbid_for_a_moment_what_it_had_all
     assert listener.next() == "now: a"
 
 
+@pytest.mark.parametrize("away", [faults.unavailable(), faults.reset_before()], ids=["503", "connection lost"])
+def test_a_server_that_was_away_before_the_first_watch_may_forbid_it_for_a_moment(
+    api: FakeApi, listener: Listener, away: faults.Action
+) -> None:
+    api.fail(away)
+    api.fail(faults.status(403, "Forbidden"), when=lambda _: len(api.requests) > 1, times=2)
+    api.put(config_map("a"))
+    listener.open()
+    assert listener.next() == "all: a"
+
+
 def test_what_stays_forbidden_ends_the_stream_after_a_while(
     api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
