@@ -243,6 +243,7 @@ class Session:
         With `checked` their kinds and the cluster can refuse that before anything is written, or have some changed last.
         Refused if a CRD takes something from objects of others, except from those of users with `delete_guests`.
         """
+        self._context = replace(self._context, narrows_crds=delete_guests)
         context = replace(self._context, delete_guests=delete_guests)
         wanted = shared_crds.guarded(context, wanted, self._operation.persist)
         last = self._operation.persist(lambda: changed_last(self._client, wanted)) if checked else set[ObjectKey]()

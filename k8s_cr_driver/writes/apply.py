@@ -26,7 +26,7 @@ from k8s_cr_driver.package.crd_changes import narrowed
 from k8s_cr_driver.package.merge_keys import repeated_merge_keys
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import explicit_count, without_replicas
-from k8s_cr_driver.writes import taken
+from k8s_cr_driver.writes import crd_losses, taken
 from k8s_cr_driver.writes.conflicts import changed, exactly, is_autoscaled, of_count, read_now, resolved
 from k8s_cr_driver.writes.context import WriteContext, marked, with_owner_labels
 from k8s_cr_driver.writes.release import belongs_to, keep_taken, move_to_version, own_fields, take_back
@@ -70,12 +70,14 @@ def apply(
     if takes_back or context.inventory.content.is_adopted(live):
         return _applied(context, obj, resource, live, takes_back=takes_back)
     if is_alone and not claimed_by_others(context.inventory, live):
+        if crd_losses.stays(context, obj, live):
+            return joined(context, obj, resource, live)
         context.inventory.fence.before_write()
         live = take_back(context.client, context.instance, resource, live)
         context.inventory.fence.before_write()
         return _applied(context, obj, resource, live, takes_back=True)
     if is_co_user(live, context.instance) or (is_alone and not has_applied(live, context.instance)):
-        return _join(context, obj, resource, live)
+        return joined(context, obj, resource, live)
     return _applied(context, obj, resource, live)
 
 
@@ -180,7 +182,7 @@ def _moved(context: WriteContext, resource: Resource, live: Object) -> Object:
     return changed(context, resource, live, lambda now: move_to_version(context.client, context.instance, resource, now))
 
 
-def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
+def joined(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     """Labels a shared object of others. A rollback of one that uses it already asks no more."""
     key, is_user = obj.key, used_by(context.instance) in labels(live)
     if key.group_kind == NAMESPACE and key.name in context.makes and not is_user:

@@ -49,6 +49,8 @@ class WriteContext:
     """Keep the versions of a CRD in which objects may be stored: all but a change of package, which is refused instead."""
     delete_guests: bool = False
     """Delete Namespaces and CRDs of this instance together with objects of others in them or of them."""
+    narrows_crds: bool = False
+    """A change of package that may make a CRD narrower though objects of users lose by it."""
     is_trial: bool = False
     """Nothing is stored, so nothing is logged as done."""
 

@@ -40,7 +40,8 @@ from k8s_cr_driver.objects.marks import (
 )
 from k8s_cr_driver.redaction import printable
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.writes.apply import apply
+from k8s_cr_driver.writes import crd_losses
+from k8s_cr_driver.writes.apply import apply, joined
 from k8s_cr_driver.writes.context import WriteContext, is_selected, with_owner_labels
 from k8s_cr_driver.writes.manifest_digest import is_webhooks_doing
 from k8s_cr_driver.writes.members import reclaim
@@ -141,15 +142,16 @@ def _written(
     is_others_crd = obj.key.group_kind == CRD and annotations_of(live).get(RELEASED_BY) != context.instance
     may_be_ours = obj.key.group_kind in SHARED or content.was_member(obj.key)  # else it was released for good
     takes_back = may_be_ours and may_take_back(live, context.instance) and (context.adopts_crds or not is_others_crd)
-    if takes_back:
-        live = _taken_back(context, resource, live)
-    else:
-        live = _admitted(context, obj, resource, live)
+    if takes_back and crd_losses.stays(context, obj, live):
+        context.inventory.wrote(obj.key)
+        return joined(context, obj, resource, live)
+    live = _taken_back(context, resource, live) if takes_back else _admitted(context, obj, resource, live)
     context.inventory.wrote(obj.key)
     return apply(context, obj, resource, live, takes_back=takes_back)
 
 
 def _taken_back(context: WriteContext, resource: Resource, live: Object) -> Object:
+    context.inventory.fence.before_write()  # the objects of a CRD may have been listed
     try:
         return take_back(context.client, context.instance, resource, live)
     except (TransportError, ApiError) as error:
