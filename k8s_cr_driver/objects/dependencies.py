@@ -122,8 +122,9 @@ def deletion(
 
     `objects` may be live ones or manifests. `pairs` are (first, later), as the hook `delete_before` gives them; those that
     `stay` are only released. What names an object goes before it, and before the bindings of the account that it names, except
-    beyond limits. Custom resources and their CustomResourceDefinitions go before the controllers that act on them, which take
-    finalizers off, and these before what they need to work. Never raises: edges that close a cycle are dropped.
+    beyond limits, and unless both name each other. Custom resources and their CustomResourceDefinitions go before the
+    controllers that act on them, which take finalizers off, and these before what they need to work. Never raises: edges that
+    close a cycle are dropped.
     """
     keys = {key_of(obj) for obj in objects}
     if len(keys) < 2:
@@ -135,7 +136,7 @@ def deletion(
     for obj in sorted(objects, key=_number_of_references):  # so that one with too many takes no other's away
         if annotated.allows(_number_of_references(obj)):
             explicit[key_of(obj)] = keys.intersection(depends_on(obj, lenient=True))
-    references = _references([obj for obj in objects if key_of(obj) in leaving], leaving)
+    references = _one_way(_references([obj for obj in objects if key_of(obj) in leaving], leaving))
     layers = [_reversed(_structure(objects)), _later(pairs), _reversed(explicit), *references]
     return _untangled(keys, [{}, *layers, *_for_finalizers(objects)])
 
@@ -210,6 +211,24 @@ def _references(objects: Sequence[Object], keys: Collection[ObjectKey]) -> tuple
         for binding in bindings if budget.allows(len(bindings) * len(accounts.get(account, ()))) else ():
             by_field[binding.key] |= accounts.get(account, set())
     return stated, by_field
+
+
+def _one_way(layers: Sequence[Edges]) -> list[Edges]:
+    """
+    Without the edges between two objects that name each other.
+
+    Two that are bound to each other are deleted together, as neither controller may let one go before it sees the other go: a
+    VolumeSnapshotContent stays while its VolumeSnapshot does.
+    """
+    union: Edges = defaultdict(set)
+    for layer in layers:
+        for key, needed in layer.items():
+            union[key] |= needed
+    mutual = {key: {to for to in needed if key in union.get(to, ())} for key, needed in union.items()}
+    pairs = sorted((key, to) for key, several in mutual.items() for to in several if key < to)
+    for key, to in pairs[:MOST_SAID]:
+        LOG.info("%s and %s name each other: neither waits for the other", key, to)
+    return [defaultdict(set, {key: needed - mutual[key] for key, needed in layer.items()}) for layer in layers]
 
 
 def _for_finalizers(objects: Sequence[Object]) -> tuple[Edges, Edges]:

@@ -145,14 +145,33 @@ def test_a_secret_of_a_token_is_written_after_its_account_though_that_names_it()
 
 
 def test_the_weakest_edge_of_a_cycle_is_dropped_and_the_log_says_which(caplog: pytest.LogCaptureFixture) -> None:
-    """Who states the kind is believed before who only has a field of its name; of two alike none waits."""
+    """Who states the kind is believed before who only has a field of its name; of those alike none waits."""
     stating = manifest({"parentRef": {"kind": "Store", "name": "b"}}, kind="Database", name="a")
-    by_field = manifest({"databaseRef": {"name": "a"}}, kind="Store", name="b")
+    between = manifest({"parentRef": {"kind": "Queue", "name": "c"}}, kind="Store", name="b")
+    by_field = manifest({"databaseRef": {"name": "a"}}, kind="Queue", name="c")
     with caplog.at_level(logging.INFO):
-        assert deletion([stating, by_field]) == {key_of(stating): set(), key_of(by_field): {key_of(stating)}}
-    assert f"Database.{GROUP} does not wait for Store.{GROUP} blue/b: that would be a cycle" in caplog.text
-    both = [manifest({"storeRef": {"name": "b"}}, kind="Database", name="a"), by_field]
-    assert not any(deletion(both).values()) and not any(written_first(both, graph(both)).values())
+        edges = deletion([stating, between, by_field])
+    assert edges == {key_of(stating): set(), key_of(between): {key_of(stating)}, key_of(by_field): {key_of(between)}}
+    assert f"Database.{GROUP} does not wait for Queue.{GROUP} blue/c: that would be a cycle" in caplog.text
+    alike = [manifest({"storeRef": {"name": "b"}}, kind="Database", name="a"), by_field]
+    alike.append(manifest({"queueRef": {"name": "c"}}, kind="Store", name="b"))
+    assert not any(deletion(alike).values()) and not any(written_first(alike, graph(alike)).values())
+
+
+@pytest.mark.parametrize("kind", [{}, {"kind": "VolumeSnapshot"}], ids=["by a field", "with the kind"])
+def test_two_that_name_each_other_go_together(caplog: pytest.LogCaptureFixture, kind: Object) -> None:
+    """The content of a snapshot stays while the snapshot does, whoever says more of the other."""
+    group = "snapshot.storage.k8s.io/v1"
+    content = {"source": {"snapshotHandle": "h"}, "volumeSnapshotRef": {**kind, "name": "s", "namespace": "blue"}}
+    several = [
+        manifest(content, "", group, "VolumeSnapshotContent", "c"),
+        manifest({"source": {"volumeSnapshotContentName": "c"}}, "blue", group, "VolumeSnapshot", "s"),
+        manifest({"volumeSnapshotName": "s"}, "blue", "restores.snapshot.storage.k8s.io/v1", "Restore", "r"),
+    ]
+    with caplog.at_level(logging.INFO):
+        edges = deletion(several)
+    assert edges == {key_of(several[0]): set(), key_of(several[1]): {key_of(several[2])}, key_of(several[2]): set()}
+    assert "name each other: neither waits for the other" in caplog.text
 
 
 def test_what_must_be_ready_first_is_stronger_than_what_is_named() -> None:
