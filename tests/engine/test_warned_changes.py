@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from k8s_cr_driver.engine.report.diagnosis import is_over
 from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.objects.keys import Object
@@ -52,9 +53,9 @@ def blue(api: FakeApi) -> Instance:
     return blue
 
 
-def change(api: FakeApi, blue: Instance) -> Future[Any]:
-    """To v2, which is written, and whose status is old for longer than the test lasts, until `aged`."""
-    blue.timing = Timing(silence=0.5)
+def change(api: FakeApi, blue: Instance, **timing: float) -> Future[Any]:
+    """To v2, which is written, and whose status is older than that."""
+    blue.timing = Timing(silence=0.5, **timing)
     run = blue.start([addon_crd(), addon("v2")])
     blue.wait_until_reported("cloud", "Waiting", "the status is as it was when the spec was changed")
     return run
@@ -114,6 +115,21 @@ def test_a_later_normal_event_takes_a_warning_back(api: FakeApi, blue: Instance,
     later = {"lastTimestamp": "2199-01-01T00:00:00Z"}
     api.put({**api.event(api.get("Addon", None, "cloud"), "Installed", "it is unpacked", "Normal"), **later})
     run.result(10)
+
+
+def test_a_warning_that_is_not_repeated_is_over(api: FakeApi, blue: Instance) -> None:
+    """As of a controller whose first write after the change was a conflict, or of a policy that only audits."""
+    run = change(api, blue, warned=1.0)
+    warn(api)
+    run.result(20)
+
+
+@pytest.mark.parametrize(
+    ("age", "waited", "over"),
+    [(1, 2, False), (299, 300, False), (300, 301, True), (300, 400, True), (300, 401, False), (500, 1000, False)],
+)
+def test_a_warning_is_over_when_the_next_attempt_would_have_repeated_it(age: float, waited: float, over: bool) -> None:
+    assert is_over(age, waited, Timing().warned) == over
 
 
 def test_an_account_that_may_not_read_events_waits_no_longer(

@@ -344,10 +344,10 @@ class Applier:
             node.aging = "" if node.aging == seen else node.aging
         elif node.live is not None:
             since = last_written(node.live, self._context.manager)
-            request = functools.partial(warning_since, self._context.client, Seen.of(node), since) if since else str
-            again = functools.partial(self._accept_old_status, node, seen)
-            silence = self._operation.timing.silence
-            self._loop.send(request, functools.partial(self._heard, node, seen), lambda _: self._loop.after(silence, again))
+            again, timing = functools.partial(self._accept_old_status, node, seen), self._operation.timing
+            ask = functools.partial(warning_since, self._context.client, Seen.of(node), since, timing.warned)
+            heard = functools.partial(self._heard, node, seen)
+            self._loop.send(ask if since else str, heard, lambda _: self._loop.after(timing.silence, again))
 
     def _heard(self, node: Desired, seen: str, warning: str) -> None:
         node.aging = "" if node.aging == seen else node.aging

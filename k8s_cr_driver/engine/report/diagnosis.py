@@ -34,6 +34,8 @@ WITH_EVENTS = 5
 """Objects whose events are read: the worst."""
 EVENTS = 2
 """Warnings reported of one object: the newest."""
+_QUIET = 0.75
+"""Share of the time since a write for which a warning is not repeated when it is over."""
 WIDTH = 3
 """Objects below one that are reported: the worst."""
 
@@ -150,12 +152,13 @@ def search(
     return Findings(reports, moved, making, found.is_whole and not client.connection.is_over())
 
 
-def warning_since(client: Client, seen: Seen, since: str) -> str:
+def warning_since(client: Client, seen: Seen, since: str, over_after: float) -> str:
     """
     The newest Warning event about an object, or what is below it and not ready, that is not older than `since`; "" if none.
 
-    A later event of another type by the same component, about the same object, takes it back: it has succeeded since. Empty
-    also if RBAC forbids to read events; raises DriverError if a later request may succeed.
+    One that is not repeated is over at some time, see `is_over`; `over_after`: seconds, at least. A later event of another type
+    by the same component, about the same object, takes it back: it has succeeded since. Empty also if RBAC forbids to read
+    events; raises DriverError if a later request may succeed.
     """
     trees = _Search(client, Clouds(client), SentValues([]), [seen]).trees()
     lives = [tree.live for tree in itertools.chain.from_iterable(tree.deepest_first() for tree in trees) if tree.live]
@@ -164,10 +167,29 @@ def warning_since(client: Client, seen: Seen, since: str) -> str:
         key, last = key_of(live), dict[str, Object]()
         for event in sorted(_events(client.connection, live), key=lambda one: (_time(one), one.get("type") == "Warning")):
             last[text(event, "source", "component") or text(event, "reportingComponent")] = event
-        warnings = (one for one in last.values() if one.get("type") == "Warning" and _time(one) >= since[:_SECONDS])
+        warned = (one for one in last.values() if one.get("type") == "Warning" and _time(one) >= since[:_SECONDS])
+        warnings = (one for one in warned if not is_over(_age(client, _time(one)), _age(client, since), over_after))
         below = "" if live is seen.live else f"{key}: "
         found += [(_time(one), f"{below}{one.get('reason')}: {one.get('message')}") for one in warnings]
     return max(found, default=("", ""))[1]
+
+
+def is_over(age: float, waited: float, over_after: float) -> bool:
+    """
+    Whether a controller that still failed would have repeated a warning of that age, `waited` seconds after our write.
+
+    Retries of controllers are at most as far apart as the time until then, since each waits twice as long as the one before,
+    or happen every few minutes.
+    """
+    return age >= max(over_after, _QUIET * waited)
+
+
+def _age(client: Client, stamp: str) -> float:
+    """In seconds; 0 if it makes no sense."""
+    try:
+        return client.connection.clock.age(stamp if stamp.endswith("Z") else f"{stamp}Z")
+    except ValueError:
+        return 0.0
 
 
 class _Search:

@@ -31,6 +31,8 @@ class Timing:
     """For which an object must stay failed before the run gives up: many failures are transient."""
     silence: float = 30.0
     """Without an event, after which a status older than our change counts, for kinds without observedGeneration."""
+    warned: float = 300.0
+    """Without a repetition, at least, after which a Warning event no longer says that a controller fails."""
     hold: float = 30.0
     """For which an error that may pass is no response to go by, because a refusal may follow."""
     count_every: float = 1.0
