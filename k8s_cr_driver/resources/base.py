@@ -169,11 +169,19 @@ class CustomResource:
     def rule_sources(self, live: Object) -> Iterator[Rules]:
         """What users say of the object's readiness, source by source: the first decides."""
         kind = self.key.group_kind
-        own = None if kind == CRD else live  # the annotations of a CRD are for the objects of its kind
-        for rules in (of_annotations(own, "annotation of the object"), (self.request_rules or {}).get(kind)):
+        yield from self._first_rules(live)
+        for rules in (of_annotations(self.crd, "annotation of the CRD"), of_package(live), operator_rules.of(kind)):
             if rules:
                 yield rules
-        for rules in (of_annotations(self.crd, "annotation of the CRD"), of_package(live), operator_rules.of(kind)):
+
+    def is_ruled(self, live: Object) -> bool:
+        """Whether users have rules for the object that decide before those of its CRD."""
+        return next(self._first_rules(live), None) is not None
+
+    def _first_rules(self, live: Object) -> Iterator[Rules]:
+        kind = self.key.group_kind
+        own = None if kind == CRD else live  # the annotations of a CRD are for the objects of its kind
+        for rules in (of_annotations(own, "annotation of the object"), (self.request_rules or {}).get(kind)):
             if rules:
                 yield rules
 

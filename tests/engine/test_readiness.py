@@ -186,6 +186,67 @@ def test_a_crd_that_is_not_of_the_package_is_asked_once_whether_a_status_is_to_c
     assert len(api.requests.select("GET", "customresourcedefinitions/crontabs")) == 1
 
 
+def is_established(**annotations: str) -> Object:
+    """A CRD of the cluster that has these rules for its objects."""
+    crd = crontab_crd(**CONDITIONS)
+    crd["metadata"]["annotations"] = {f"k8s-cr-driver/{name.replace('_', '-')}": rule for name, rule in annotations.items()}
+    return crd
+
+
+def answer(api: FakeApi, live: Object, **conditions: str) -> None:
+    """A controller that reports these conditions of each generation."""
+    generation, seen = live["metadata"]["generation"], live.get("status", {}).get("observedGeneration")
+    if seen != generation and "deletionTimestamp" not in live["metadata"]:
+        found = [{"type": name, "status": value} for name, value in conditions.items()]
+        written = {"observedGeneration": generation, "conditions": found}
+        api.set_status("CronTab", live["metadata"]["namespace"], live["metadata"]["name"], written)
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_rule_of_a_crd_on_the_cluster_decides_also_where_the_status_says_ready(api: FakeApi, is_new: bool) -> None:
+    api.put(is_established(ready_when="condition=Odd"))
+    blue = Instance(api.url)
+    if not is_new:
+        api.react("CronTab", lambda live: answer(api, live, Ready="True", Odd="True"))
+        blue.reconcile([crontab("one")])
+        blue.heard.clear()
+        api.cluster.reactions.clear()
+    api.react("CronTab", lambda live: answer(api, live, Ready="True"))
+    run = blue.start([crontab("one", schedule="0 * * * *")])
+    blue.wait_until_reported("one", "Waiting", "condition=Odd is not met")
+    assert not run.done()
+    api.cluster.reactions.clear()
+    answer(api, {**api.get("CronTab", "default", "one"), "status": {}}, Odd="True")
+    run.result(10)
+
+
+def test_rule_of_a_crd_on_the_cluster_decides_also_where_the_status_says_that_it_waits(api: FakeApi) -> None:
+    api.put(is_established(ready_when="condition=Odd"))
+    api.react("CronTab", lambda live: answer(api, live, Ready="False", Odd="True"))
+    blue = Instance(api.url)
+    blue.reconcile([crontab("one")])
+    blue.reconcile([crontab("one", schedule="0 * * * *")])
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_a_status_that_says_ready_settles_where_no_crd_has_a_rule(api: FakeApi, readable: bool) -> None:
+    api.put(is_established())
+    if not readable:
+        api.knobs.denied.add(("get", "apiextensions.k8s.io", "customresourcedefinitions", "*"))
+    api.react("CronTab", lambda live: answer(api, live, Ready="True"))
+    Instance(api.url).reconcile([crontab("one"), crontab("two")])
+    assert len(api.requests.select("GET", "customresourcedefinitions/crontabs")) == 1
+
+
+def test_a_crd_is_not_read_for_an_object_whose_own_rule_decides_before(api: FakeApi) -> None:
+    api.put(is_established(ready_when="condition=Odd"))
+    api.react("CronTab", lambda live: answer(api, live, Ready="True"))
+    ruled = crontab("one")
+    ruled["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "condition=Ready"}
+    Instance(api.url).reconcile([ruled])
+    assert not api.requests.select("GET", "customresourcedefinitions/crontabs")
+
+
 def test_a_crd_that_was_not_found_once_is_read_again(api: FakeApi) -> None:
     """A load balancer without an API server responds 404 to every path. The kind has no status, so it is ready once stored."""
     api.put(crontab_crd())

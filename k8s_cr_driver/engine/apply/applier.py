@@ -302,9 +302,10 @@ class Applier:
             health = waiting(health.reason, f"{node.warning}; {health.message}", trouble=True)
         node.judge(health)
         self._operation.progress(node.key, node.health.state.value, node.health.message)
-        if node.health.reason in CRD_DECIDES and node.obj.crd is None:
+        may_be_ruled = node.obj.crd is None and not node.obj.is_ruled(live)
+        if node.obj.crd is None and (may_be_ruled or node.health.reason in CRD_DECIDES):
             self._crds.ask(node)
-        if node.health.settled and not (node.health.reason == RUNNING and self._crds.is_awaited(node)):
+        if node.health.settled and not ((may_be_ruled or node.health.reason == RUNNING) and self._crds.is_awaited(node)):
             if node.obj.has_finished(live):
                 self._ends.note(node)
             else:

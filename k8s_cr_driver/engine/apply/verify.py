@@ -128,10 +128,11 @@ UNREADABLE: Object = {}
 
 class CrdReads:
     """
-    Reads the CRD of a kind, once: it declares whether a status, a sign of readiness in it, or an end can be expected.
+    Reads the CRD of a kind, once: its annotations say when its objects are ready, and it declares whether a status, a sign of
+    readiness in it, or an end can be expected.
 
-    Only a kind whose objects cannot be judged without that is asked for. `read` is called with each of the objects `by_kind`
-    whose CRD has been read.
+    A kind is asked for whose objects have no rule that decides before those, or that cannot be judged without a schema. `read`
+    is called with each of the objects `by_kind` whose CRD has been read.
     """
 
     def __init__(
