@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from k8s_cr_driver.objects.cel import EvaluationError, ExpressionError, Program
+from k8s_cr_driver.objects.cel import CostError, EvaluationError, ExpressionError, Program
 from k8s_cr_driver.objects.fields import entries, integer, text
 from k8s_cr_driver.objects.jsonpath import Path, as_text
 
@@ -33,6 +33,8 @@ class Outcome(NamedTuple):
     met: bool
     field: str
     seen: str
+    is_unknown: bool = False
+    """Whether it takes too long to know that."""
 
 
 class Rule(NamedTuple):
@@ -77,7 +79,7 @@ def _cel(written: str, before: int = 0) -> Rule:
             if program.holds(live):
                 return Outcome(True, program.field, "it is true")
         except EvaluationError as error:
-            return Outcome(False, program.unmet(live)[0] or program.field, str(error))
+            return Outcome(False, program.unmet(live)[0] or program.field, str(error), isinstance(error, CostError))
         field, seen = program.unmet(live)
         return Outcome(False, field or program.field, seen or "it is false")
 

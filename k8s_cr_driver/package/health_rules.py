@@ -120,7 +120,8 @@ class Rules:
             if kind_of(obj) in self.of_kinds:
                 written, _ = self.of_kinds[kind_of(obj)]
                 annotations = obj["metadata"].setdefault("annotations", {}) or {}
-                obj["metadata"]["annotations"] = {**annotations, rule_files.PACKAGE_RULES: json.dumps(written, sort_keys=True)}
+                content = json.dumps(written, sort_keys=True, ensure_ascii=False)
+                obj["metadata"]["annotations"] = {**annotations, rule_files.PACKAGE_RULES: content}
 
 
 def _why_no_rules(document: Object, file: str) -> str:

@@ -51,11 +51,8 @@ def verdict(obj: CustomResource, live: Object, of_kind: Rules | None = None) -> 
 
 
 def _asked(rules: Rules, live: Object, obj: CustomResource, *, may_decide: bool) -> Iterator[Asked]:
-    if rules.stored:
-        yield Asked(rules.source, "ready: stored", "met", may_decide)
-        return
     old = rules.uncounted(live, obj.old_status)
-    if old:
+    if old and not rules.stored:
         yield Asked(rules.source, "freshness", old.message, may_decide)
         may_decide = False
     if rules.script:
@@ -69,10 +66,12 @@ def _asked(rules: Rules, live: Object, obj: CustomResource, *, may_decide: bool)
         seen = rules.seen(live, outcome)
         if outcome.field and not seen.startswith(outcome.field):
             seen = f"{outcome.field}: {seen}"
-        decides = may_decide and (outcome.met or rule is rules.ready)
+        decides = may_decide and not old and (outcome.met or outcome.is_unknown or rule is rules.ready)
         may_decide = may_decide and not decides
-        met = (UNCOUNTED if old else "met") if outcome.met else "not met"
+        met = (UNCOUNTED if old else "met") if outcome.met else "not known" if outcome.is_unknown else "not met"
         yield Asked(rules.source, f"{purpose}: {rule.text.strip()}", f"{met}; {seen}", decides)
+    if rules.stored:
+        yield Asked(rules.source, "ready: stored", "met", may_decide)
 
 
 def _source_of_kind(obj: CustomResource) -> str:

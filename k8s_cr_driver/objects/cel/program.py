@@ -41,7 +41,7 @@ class Program:
         try:
             return self._value(Frame(live))
         except RecursionError:
-            raise EvaluationError("its values are within each other too deeply") from None
+            raise CostError("its values are within each other too deeply") from None
 
     def holds(self, live: Mapping[str, Any]) -> bool:
         """Whether the value is true; raises EvaluationError, also if it is neither true nor false."""

@@ -33,7 +33,7 @@ class Frame:
         """Takes steps from those that are left; CostError if there are not so many."""
         self.left -= steps
         if self.left < 0:
-            raise CostError(f"it takes more than {MOST_STEPS} steps")
+            raise CostError(f"it takes more than {MOST_STEPS:,} steps")
 
 
 Value = Callable[[Frame], Any]

@@ -33,7 +33,8 @@ from k8s_cr_driver.resources.health.freshness import behind
 from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, State, failed, ready, suspended, waiting
 
 _SECRET = GroupKind("", "Secret")
-_LONGEST = 16 * 1024
+_LONGEST = 128 * 1024
+"""Characters of the rules of a package for a kind: four expressions, of which JSON may write a character with twelve."""
 UNCOUNTED = "met, but not counted: the status is older than the change"
 _SAY: Mapping[str, Callable[[str], Health]] = {
     "suspended": suspended,
@@ -60,17 +61,22 @@ class Rules:
 
     def health(self, live: dict[str, Any], old_status: Any, otherwise: Callable[[], Health]) -> Health:
         """The health of an object by these rules; `otherwise` judges it by those of its kind."""
-        if self.stored:
-            return replace(ready("Stored", "no more is asked for than that it is stored"), source=self.source)
-        if old := self.uncounted(live, old_status):
+        old = self.uncounted(live, old_status)
+        if old and not self.stored:
             return replace(old, message=self._beside_old(live, old.message), source=self.source)
         if self.script:
             judged = self.script(live)
             return replace(judged, source=self.source) if judged else otherwise()
-        for purpose, asked in self.in_order():
-            if (found := asked.ask(live)).met:
+        for purpose, asked in self.in_order() if not old else ():
+            found = asked.ask(live)
+            if found.is_unknown:
+                unknown = waiting("RuleNotKnown", f"{asked.text}: {found.seen}", found.field, trouble=True)
+                return replace(unknown, source=self.source)
+            if found.met:
                 said = self._said(live, found, otherwise()) if asked is self.failed else self.seen(live, found)
                 return replace(_SAY[purpose]("ByRule"), message=f"{asked.text}: {said}", source=self.source, field=found.field)
+        if self.stored:
+            return replace(ready("Stored", "no more is asked for than that it is stored"), source=self.source)
         if self.ready is None:
             return otherwise()
         found, by_kind = self.ready.ask(live), otherwise()
@@ -155,11 +161,10 @@ def of_annotations(owner: Mapping[str, Any] | None, source: str) -> Rules | None
     if not annotations or not any(name in annotations for name in _ANNOTATIONS):
         return None
     written = [annotations.get(name) for name in _ANNOTATIONS]
-    ignores = annotations.get(IGNORE_GENERATION) == "true"
-    if written[0] == STORED:
-        return Rules(source, stored=True)
+    ignores, stored = annotations.get(IGNORE_GENERATION) == "true", written[0] == STORED
+    asked = [None if stored else written[0], *written[1:]]
     try:
-        of_ready, of_failed, of_suspended = (rule(one) if isinstance(one, str) else None for one in written)
+        of_ready, of_failed, of_suspended = (rule(one) if isinstance(one, str) else None for one in asked)
     except ExpressionError:
-        return None
-    return Rules(source, of_ready, None, of_failed, of_suspended, ignore_generation=ignores)
+        return Rules(source, stored=True) if stored else None
+    return Rules(source, of_ready, None, of_failed, of_suspended, stored=stored, ignore_generation=ignores)

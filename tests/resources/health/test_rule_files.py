@@ -177,6 +177,18 @@ def test_rules_of_a_package_are_written_to_the_objects_of_their_kinds(tmp_path: 
     assert states == [State.WAITING, State.READY, State.FAILED]
 
 
+def test_longest_rules_of_a_package_decide(tmp_path: Path) -> None:
+    """JSON writes a character of an expression with up to twelve, and the annotation is read on each event."""
+    long = "size('{}') == 0 || status.phase == '{}'".format("\U0001f600" * 1990, "{}")
+    rules = {name: long.format(name) for name in ("suspended", "inProgress", "failed", "current")}
+    write(tmp_path, health=document({**WIDGET, **rules}), all={**custom(), "spec": {}})
+    [widget] = manifests.load(tmp_path, ["all.yaml", "health.yaml"])
+    live = {**widget, "status": {"phase": "failed"}}
+    assert resource_for(live).health(live).source == "rules of the package"
+    live["metadata"]["annotations"][rule_files.PACKAGE_RULES] = json.dumps(rules)
+    assert resource_for(live).health(live).state is State.FAILED
+
+
 def test_file_of_rules_may_have_any_name_and_wrong_ones_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     files = ["Files/kubernetes/w.yaml", "Files/kubernetes/own.yaml"]
     loaded = manifests.load(package(tmp_path, document({**WIDGET, "current": "true"}), name="own.yaml"), files)

@@ -46,10 +46,32 @@ def judged(status: Json | None, definition: Json | None = None, old_status: Any 
         (conditions("Ready", "Broken"), {"failed_when": "condition=Broken"}, FAILED),
         (conditions(Ready="False"), {"suspended_when": "condition=Ready=False"}, SUSPENDED),
         (conditions("Ready"), {"ready_when": "cel: ("}, READY),
+        (conditions("Broken"), {"ready_when": "stored", "failed_when": "condition=Broken"}, FAILED),
+        (conditions("Idle"), {"ready_when": "stored", "suspended_when": "condition=Idle"}, SUSPENDED),
+        (conditions("Odd"), {"ready_when": "stored", "failed_when": "condition=Broken"}, READY),
+        (None, {"ready_when": "stored", "failed_when": "condition=Broken"}, READY),
+        ({"observedGeneration": 0, "broken": True}, {"ready_when": "stored", "failed_when": "cel: status.broken"}, READY),
+        (conditions("Broken"), {"ready_when": "stored", "failed_when": "cel: ("}, READY),
     ],
 )
 def test_annotations_of_an_object_decide(status: Json | None, annotations: dict[str, str], state: State) -> None:
     assert judged(status, **annotations).state is state
+
+
+TOO_MUCH = "status.items.all(a, status.items.all(b, a == b || true))"
+DEEP = "status.deep == status.deep"
+
+
+@pytest.mark.parametrize("veto", [TOO_MUCH, DEEP])
+@pytest.mark.parametrize("name", ["failed_when", "suspended_when", "ready_when"])
+def test_a_rule_that_takes_too_long_leaves_nothing_to_the_rules_after_it(veto: str, name: str) -> None:
+    deep: Any = 0
+    for _ in range(3000):
+        deep = [deep]
+    status = {"phase": "Ready", "items": list(range(1000)), "deep": deep}
+    health = judged(status, **{"ready_when": "jsonpath={.status.phase}=Ready", name: f"cel: {veto}"})
+    assert (health.state, health.reason, health.trouble) == (WAITING, "RuleNotKnown", True)
+    assert veto in health.message and ("20,000 steps" in health.message or "too deeply" in health.message)
 
 
 def test_verdict_names_its_source_and_the_field_that_decided() -> None:
