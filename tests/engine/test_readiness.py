@@ -174,7 +174,8 @@ def test_rule_of_an_annotation_decides_when_the_wait_ends_and_costs_no_request(a
         api.requests.clear()
         api.set_status("CronTab", "default", name, {"phase": phase})
         run.result(10)
-        counts.append(len(api.requests))
+        # Without those whose number depends on the time that it takes: watches, and writes of the inventory
+        counts.append(len([one for one in api.requests if not one.watch and "/configmaps/" not in one.path]))
     assert counts[0] == counts[1]
 
 
