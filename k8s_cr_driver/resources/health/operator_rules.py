@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import itertools
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
@@ -23,14 +25,13 @@ from k8s_cr_driver.resources.health.rules import Rules, of_texts
 _SCRIPT = "health.lua"
 _MOST_FILES = 1000
 _LARGEST = 1024 * 1024
-_rules: dict[GroupKind, Rules] = {}
+_used: dict[str, Mapping[GroupKind, Rules]] = {"rules": {}}
+"""The rules that decide. They are replaced as a whole, because other threads judge meanwhile."""
 
 
 def use(folder: str | Path) -> None:
     """Have the rules of a folder decide from now on; "" for none. InvalidRequest names the file and the field."""
-    found = read(Path(folder)) if folder else {}
-    _rules.clear()
-    _rules.update(found)
+    _used["rules"] = read(Path(folder)) if folder else {}
 
 
 @functools.cache
@@ -41,9 +42,10 @@ def use_once(folder: str) -> None:
 
 def of(kind: GroupKind) -> Rules | None:
     """The operator's rules for a kind; None if there are none."""
-    if not _rules or kind in _rules:
-        return _rules.get(kind)
-    return next((rules for known, rules in _rules.items() if _is_of(known, kind)), None)
+    used = _used["rules"]
+    if not used or kind in used:
+        return used.get(kind)
+    return next((rules for known, rules in used.items() if _is_of(known, kind)), None)
 
 
 def _is_of(pattern: GroupKind, kind: GroupKind) -> bool:
@@ -70,12 +72,10 @@ def _kind_of(folder: Path, path: Path) -> GroupKind:
 
 
 def _of_script(path: Path, name: str) -> Rules:
-    if path.stat().st_size > _LARGEST:
-        raise InvalidRequest(f"{path}: is larger than {_LARGEST // 1024**2} MiB")
+    source = _content(path)
     try:
-        source = path.read_text()
         lua_rules.check(source, name)
-    except (lua_rules.LuaError, UnicodeDecodeError) as error:
+    except lua_rules.LuaError as error:
         raise InvalidRequest(f"{path}: is no script in Lua: {error}") from None
     return Rules(f"operator's script {name}", script=lua_rules.script(source, name))
 
@@ -102,15 +102,27 @@ def read(folder: Path, whose: str = "operator's rules") -> dict[GroupKind, Rules
     return found
 
 
-def _of_file(path: Path, whose: str) -> dict[GroupKind, Rules]:
-    if path.stat().st_size > _LARGEST:
-        raise InvalidRequest(f"{path}: is larger than {_LARGEST // 1024**2} MiB")
+def _content(path: Path) -> str:
     try:
-        documents = [one for one in yaml.load_all(path.read_text(), yaml.CSafeLoader) if one is not None]
+        if path.stat().st_size > _LARGEST:
+            raise InvalidRequest(f"{path}: is larger than {_LARGEST // 1024**2} MiB")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"{path}: cannot be read: {error}; mend it, or remove it from the folder") from None
+
+
+def _of_file(path: Path, whose: str) -> dict[GroupKind, Rules]:
+    content = _content(path)
+    try:
+        documents = [one for one in yaml.load_all(content, yaml.CSafeLoader) if one is not None]
         read_ones = [rule_files.read(one) for one in documents]
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise InvalidRequest(f"{path}: is not YAML: {' '.join(str(error).split())[:200]}") from None
     except ExpressionError as error:
         raise InvalidRequest(f"{path}: {error}") from None
-    source = f"{whose} in {path.name}"
-    return {kind: of_texts(rules, source) for one in read_ones for kind, rules in one.items()}
+    found: dict[GroupKind, Rules] = {}
+    for kind, rules in itertools.chain.from_iterable(one.items() for one in read_ones):
+        if kind in found:
+            raise InvalidRequest(f"{path}: {kind} has rules in another document, too; write them in one")
+        found[kind] = of_texts(rules, f"{whose} in {path.name}")
+    return found

@@ -70,7 +70,7 @@ def test_script_says_nothing_of_an_older_spec(tmp_path: Path) -> None:
     assert judged({"observedGeneration": 2, "x": 1}, generation=2).state is State.READY
 
 
-@pytest.mark.parametrize("returned", ["nil", "{}", "5", '{status = "Odd"}', "{status = obj}"])
+@pytest.mark.parametrize("returned", ["nil", "{}", "5", '{status = ""}', "{message = 'a'}"])
 def test_script_without_a_status_leaves_the_object_to_the_rules_of_its_kind(tmp_path: Path, returned: str) -> None:
     use(tmp_path, f"return {returned}")
     assert judged({"phase": "Ready"}).state is State.READY
@@ -83,6 +83,7 @@ def test_folder_with_a_wildcard(tmp_path: Path, path: str, fits: bool) -> None:
     assert (judged({"x": 1}).state is State.SUSPENDED) == fits
 
 
+LONG = "local a = 'a' for i = 1, 19 do a = a .. a end "
 HOSTILE = [
     'return {status = io.open("/etc/passwd")}',
     'return os.execute("id")',
@@ -107,6 +108,21 @@ HOSTILE = [
     "return {status = table.unpack({}, 1, 1e7)}",
     "return {status = 'Healthy', message = string.char(255)}",
     "local function f() return f() + 1 end return f()",
+    "return {status = ('').rep('', 1e15)}",
+    LONG + "return {status = a:find(a:sub(1, #a // 2) .. 'b', 1, true)}",
+    LONG + "return {status = a:find('%b()')}",
+    LONG + "return {status = a:find(a:sub(1, #a // 2) .. 'b')}",
+    LONG + "return {status = a:find('[' .. a .. ']b')}",
+    LONG + "return {status = a:find('(a*)%1b')}",
+    LONG + "while true do a:upper() end",
+    LONG + "while true do a:reverse() end",
+    "local t = {} for i = 1, 2e5 do t[i] = i * 7919 % 200003 end while true do table.sort(t) end",
+    "local t = {} for i = 1, 2e5 do t[i] = 'x' end while true do table.concat(t) end",
+    "local t = {} for i = 1, 7000 do t[i] = 'x' end while true do table.unpack(t) end",
+    "error({})",
+    "error()",
+    "return {status = 'Heathy'}",
+    "return {status = obj}",
 ]
 
 
@@ -119,6 +135,27 @@ def test_hostile_script_ends_soon_and_reaches_nothing(tmp_path: Path, source: st
     assert (health.state, health.reason, health.trouble) == (State.WAITING, "ScriptFailed", True)
     use(tmp_path, 'return {status = "Healthy"}')
     assert judged({"x": 1}).state is State.READY
+
+
+@pytest.mark.parametrize("number", [10**30, -(2**63) - 1, 10**400])
+def test_number_that_lua_does_not_have_is_near_it(tmp_path: Path, number: int) -> None:
+    use(tmp_path, 'return {status = obj.status.n > 5 and "Healthy" or "Progressing"}')
+    assert judged({"n": number}).state is (State.READY if number > 0 else State.WAITING)
+
+
+@pytest.mark.parametrize("source", ["return {status = 'Degraded', message = obj.data.a}", "error(obj.data.a)"])
+def test_script_shows_nothing_of_a_secret(tmp_path: Path, source: str) -> None:
+    use(tmp_path, source, "Secret")
+    live: Json = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "hunter2"}}
+    found = explained.verdict(resource_for(live), live)
+    assert found.health.state is State.WAITING and "hunter2" not in f"{found}"
+
+
+def test_script_with_an_unknown_status_names_the_known_ones(tmp_path: Path) -> None:
+    use(tmp_path, "return {status = 'Heathy'}")
+    assert judged({"phase": "Ready"}).message.startswith(
+        "example.com/Widget/health.lua: its status 'Heathy' is none of Healthy, Suspended, Progressing"
+    )
 
 
 def test_script_that_is_no_lua_is_refused_with_its_line(tmp_path: Path) -> None:
