@@ -35,6 +35,7 @@ _NAMES = (
     r"(?:passwords?|passwd|passphrase|\b(?:pass|pwd|psk|pin|community|credentials?)|_pwd|_pass|token|secret|"
     r"(?:api|access|private)[_-]?key|client-key-data|client-certificate-data|certificate-authority-data)"
 )
+_NAME_AT_END = re.compile(rf"(?i){_NAMES}\Z")
 _NAMED = re.compile(
     rf"(?i)(?:{_NAMES}(?:(?:\\{{0,4}}[\"'])?\s{{0,8}}[:=]\s{{0,8}}|\s{{1,8}}(?=\"))|"
     # A command's option and its value, as two words or two entries of a list.
@@ -153,6 +154,11 @@ def _without_credentials(text: str) -> str:
     text = _AUTHORIZATION.sub(r"\1 [removed]", text)
     text = _USERINFO.sub(r"\1[removed]", text)
     return _WORD.sub(_without_data, text)
+
+
+def names_secret(name: str) -> bool:
+    """Whether a field of that name has a secret, as far as names tell it."""
+    return _NAME_AT_END.search(name) is not None
 
 
 def looks_secret(text: str) -> bool:

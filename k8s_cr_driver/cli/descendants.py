@@ -19,6 +19,7 @@ from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.redaction import foreign
 from k8s_cr_driver.resources.health import Health
+from k8s_cr_driver.resources.health.rules import without_rules
 from k8s_cr_driver.resources.registry import resource_for
 
 LEVELS = 50
@@ -63,6 +64,7 @@ def descent(cluster: Cluster, instance: Instance) -> list[Node]:
         live = metadata if key_of(metadata).group_kind == _SECRET else whole.get(uid)
         if live is not None:
             key = key_of(metadata)
+            live = live if key in members else without_rules(live)
             obj = resource_for(live, crd_of(cluster, key.group_kind, crds))
             health = cluster.clouds.health(obj, live)
             reason, message = values.removed_from_reason(health.reason), values.removed_from(health.message)

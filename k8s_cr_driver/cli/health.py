@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -18,7 +18,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects import rule_files
 from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.fields import entries, text
+from k8s_cr_driver.objects.fields import field, text, type_name
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of
 from k8s_cr_driver.objects.rule_fields import unknown_field_of_cel
 from k8s_cr_driver.package import health_rules, normal_form, reserved_marks, rule_checks
@@ -92,9 +92,9 @@ def _subjects(kubeconfig: Kubeconfig, subjects: Sequence[str], namespace: str) -
         raise click.UsageError(f"{unclear[0]}: there is no such file, and it is no KIND/NAME")
     for subject in subjects:
         if subject == "-":
-            yield from ((obj, None) for obj in _objects("-", sys.stdin.read(_LARGEST)))
+            yield from ((obj, None) for obj in _objects("-", _read("-", sys.stdin)))
         elif subject not in named:
-            yield from ((obj, None) for obj in _objects(subject, Path(subject).read_text()))
+            yield from ((obj, None) for obj in _objects(subject, _content(Path(subject))))
     if named:
         with Cluster(kubeconfig) as cluster:
             crds: dict[GroupKind, Object | None] = {}
@@ -120,6 +120,24 @@ def _resource(cluster: Cluster, kind: str) -> Resource:
     return cluster.resources.find(kinds.pop()) or matching[0]
 
 
+def _content(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8") as file:
+            return _read(str(path), file)
+    except OSError as error:
+        raise InvalidRequest(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _read(name: str, file: IO[str]) -> str:
+    try:
+        content = file.read(_LARGEST + 1)
+    except UnicodeDecodeError as error:
+        raise InvalidPackage(f"{name}: is no text of UTF-8: {error}") from None
+    if len(content) > _LARGEST:
+        raise InvalidPackage(f"{name}: has more than {_LARGEST // 1024**2} Mi characters; name fewer objects")
+    return content
+
+
 def _objects(name: str, content: str) -> list[Object]:
     found: list[Object] = []
     try:
@@ -136,7 +154,8 @@ def _objects(name: str, content: str) -> list[Object]:
 
 def _flat(document: Any, source: str) -> list[Object]:
     if isinstance(document, dict) and text(document, "kind").endswith("List") and isinstance(document.get("items"), list):
-        return entries(document, "items")
+        items = document["items"]
+        return [one for index, item in enumerate(items) for one in _flat(item, f"{source}: items[{index}]")]
     if rule_files.is_rules(document):
         return [document]
     if not isinstance(document, dict) or not text(document, "kind") or not text(document, "metadata", "name"):
@@ -145,7 +164,7 @@ def _flat(document: Any, source: str) -> list[Object]:
 
 
 def _crds(path: Path) -> Mapping[GroupKind, Object]:
-    found = crds_of(_objects(str(path), path.read_text()))
+    found = crds_of(_objects(str(path), _content(path)))
     if not found:
         raise click.UsageError(f"--crd {path}: has no CustomResourceDefinition")
     return found
@@ -167,6 +186,9 @@ def _suspicious(judged: Sequence[tuple[Object, Object | None]], rules: Mapping[G
 
 def _check_annotations(obj: Object, where: str = "") -> None:
     """Raises InvalidPackage, as `validate` does, for an annotation that an operation would not read as it is meant."""
+    given = field(obj, "metadata", "annotations")
+    if given is not None and not isinstance(given, dict):
+        raise InvalidPackage(f"{key_of(obj)}: metadata.annotations: is {type_name(given)}, must be a mapping")
     try:
         normal_form.check_annotations(obj)
         for name in annotations_of(obj):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from k8s_cr_driver.objects.cel import ExpressionError
+from k8s_cr_driver.objects.cel.values import digits
 
 LONGEST = 1024
 MOST_FOUND = 1000
@@ -112,4 +113,6 @@ def as_text(value: Any) -> str | None:
     """A value as it is compared; None for an object, a list or null, which kubectl compares with nothing."""
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value) if isinstance(value, (str, int, float)) else None
+    if isinstance(value, (int, float)):
+        return digits(value)
+    return value if isinstance(value, str) else None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from k8s_cr_driver.objects.cel import CostError, EvaluationError, ExpressionError, Program
+from k8s_cr_driver.objects.cel.program import described
 from k8s_cr_driver.objects.fields import entries, integer, text
 from k8s_cr_driver.objects.jsonpath import Path, as_text
 
@@ -144,6 +145,7 @@ def _jsonpath(whole: str, written: str) -> Rule:
     path = Path(written_path, before)
     wanted = wanted.strip().strip("'\"")
     field = written_path.strip().strip("{}").lstrip("$.")
+    last = next((step for step in reversed(path.steps) if isinstance(step, str)), "")
 
     def ask(live: Mapping[str, Any]) -> Outcome:
         values = path.find(live)
@@ -152,8 +154,9 @@ def _jsonpath(whole: str, written: str) -> Rule:
         if len(values) > 1:
             return Outcome(False, field, f"the path finds {len(values)} values, and one is compared")
         seen = as_text(values[0])
+        said = "is null" if values[0] is None else "is an object or a list" if seen is None else described(seen, last)
         if not found:
-            return Outcome(values[0] is not None, field, "it is there")
-        return Outcome(seen == wanted, field, "it is an object or a list" if seen is None else f"it is {seen}")
+            return Outcome(values[0] is not None, field, f"it {said}" if values[0] is None else "it is there")
+        return Outcome(seen is not None and seen.strip() == wanted, field, f"it {said}")
 
     return Rule(whole, ask, path.steps)

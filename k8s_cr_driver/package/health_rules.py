@@ -113,11 +113,11 @@ class Rules:
         return True
 
     def write_to(self, objects: Sequence[Object]) -> None:
-        """Writes to each object the rules of its kind."""
+        """Writes to each object the rules of its kind, but for kinds whose objects instances share."""
         for text in rule_checks.warnings(self.of_kinds, objects):
             self._warn(text)
         for obj in objects if self.of_kinds else ():
-            if kind_of(obj) in self.of_kinds:
+            if kind_of(obj) in self.of_kinds and kind_of(obj) not in rule_checks.SHARED:
                 written, _ = self.of_kinds[kind_of(obj)]
                 annotations = obj["metadata"].setdefault("annotations", {}) or {}
                 content = json.dumps(written, sort_keys=True, ensure_ascii=False)

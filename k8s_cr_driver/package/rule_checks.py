@@ -9,17 +9,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from k8s_cr_driver.objects import rule_files, rule_texts
 from k8s_cr_driver.objects.crds import crds_of, defined_by
 from k8s_cr_driver.objects.fields import similar
-from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, annotations_of, key_of, kind_of
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, annotations_of, key_of, kind_of
 from k8s_cr_driver.objects.rule_fields import unknown_field, unknown_field_of_cel
 
 _ANNOTATIONS = (rule_texts.READY_WHEN, rule_texts.FAILED_WHEN, rule_texts.SUSPENDED_WHEN)
 
+SHARED = frozenset({NAMESPACE, CRD})
+"""Kinds whose objects instances share: what one of them has in an annotation would be of all."""
 Sourced = Mapping[GroupKind, tuple[rule_files.KindRules, str]]
 """The rules of each kind, and the entry that has them: its file and document, or parameter, and its place there."""
 
 
 def warnings(rules: Sourced, objects: Sequence[Object]) -> Iterator[str]:
-    """Those `of_kinds`, and a sentence for each annotation that is a rule with a field that its kind does not have."""
+    """Those `of_kinds`, for rules of a package, and a sentence for each annotation with a field that its kind does not have."""
+    for kind in rules.keys() & SHARED:
+        yield f"{rules[kind][1]} ({kind}): its rules are ignored, because other instances may share the object"
     yield from of_kinds(rules, objects, crds_of(objects))
     yield from of_annotations(objects, crds_of(objects))
 

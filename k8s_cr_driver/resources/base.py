@@ -26,7 +26,17 @@ from typing import Any, ClassVar, TypeVar
 
 from k8s_cr_driver.objects.crds import scale_path, status_selector
 from k8s_cr_driver.objects.fields import field, mapping, text
-from k8s_cr_driver.objects.keys import CRD, CloudEntry, GroupKind, Object, ObjectKey, SecretEntry, annotations_of, key_of
+from k8s_cr_driver.objects.keys import (
+    CRD,
+    NAMESPACE,
+    CloudEntry,
+    GroupKind,
+    Object,
+    ObjectKey,
+    SecretEntry,
+    annotations_of,
+    key_of,
+)
 from k8s_cr_driver.objects.rule_texts import NO_ACTIVITY, no_activity_seconds
 from k8s_cr_driver.resources.health import Health, State, assess, operator_rules
 from k8s_cr_driver.resources.health.custom import terminating
@@ -170,7 +180,8 @@ class CustomResource:
         """What users say of the object's readiness, source by source: the first decides."""
         kind = self.key.group_kind
         yield from self._first_rules(live)
-        for rules in (of_annotations(self.crd, "annotation of the CRD"), of_package(live), operator_rules.of(kind)):
+        # What is live may be of another package, which has kept the object or shares it
+        for rules in (of_annotations(self.crd, "annotation of the CRD"), of_package(self.manifest), operator_rules.of(kind)):
             if rules:
                 yield rules
 
@@ -180,7 +191,8 @@ class CustomResource:
 
     def _first_rules(self, live: Object) -> Iterator[Rules]:
         kind = self.key.group_kind
-        own = None if kind == CRD else live  # the annotations of a CRD are for the objects of its kind
+        # Those of a CRD are for the objects of its kind, those of a Namespace may be of another instance
+        own = None if kind == CRD else self.manifest if kind == NAMESPACE else live
         for rules in (of_annotations(own, "annotation of the object"), (self.request_rules or {}).get(kind)):
             if rules:
                 yield rules

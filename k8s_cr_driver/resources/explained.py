@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from k8s_cr_driver.objects.keys import Object, ObjectKey
+from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of
+from k8s_cr_driver.objects.rule_files import PACKAGE_RULES
 from k8s_cr_driver.resources import suggested
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.builtin import RULES
@@ -35,7 +36,13 @@ class Verdict(NamedTuple):
 
 
 def verdict(obj: CustomResource, live: Object, of_kind: Rules | None = None) -> Verdict:
-    """The verdict of a live object; `of_kind` are rules for its kind that decide after those of the object and its CRD."""
+    """The verdict of a live object.
+
+    `of_kind` are rules for its kind that decide after those of the object and its CRD, in place of those of its package.
+    """
+    if of_kind:
+        annotations = {name: value for name, value in annotations_of(obj.manifest).items() if name != PACKAGE_RULES}
+        obj = obj.with_manifest({**obj.manifest, "metadata": {**obj.manifest["metadata"], "annotations": annotations}})
     sources = [*obj.rule_sources(live), *([of_kind] if of_kind else [])]
     by_kind = obj.health_by_kind(live)
     if of_kind and len(sources) == 1:
@@ -56,7 +63,7 @@ def _asked(rules: Rules, live: Object, obj: CustomResource, *, may_decide: bool)
         yield Asked(rules.source, "freshness", old.message, may_decide)
         may_decide = False
     if rules.script:
-        judged = rules.script(live)
+        judged = rules.judged(live)
         said = f"{judged.state.value}: {judged.message}".rstrip(": ") if judged else "nothing"
         uncounted = f"{UNCOUNTED}; " if old and judged else ""
         yield Asked(rules.source, "script", uncounted + said, may_decide and judged is not None)

@@ -18,6 +18,8 @@ from k8s_cr_driver import logs
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 from k8s_cr_driver.resources import builtin
 from k8s_cr_driver.resources.base import ANY, CustomResource
+from k8s_cr_driver.resources.health import Health
+from k8s_cr_driver.resources.health.rules import without_rules
 
 LOG = logs.logger(__name__)
 
@@ -27,6 +29,12 @@ ENTRY_POINTS = "k8s_cr_driver.resources"
 def resource_for(manifest: Object, crd: Object | None = None) -> CustomResource:
     """The object of `manifest`, in the class of its kind."""
     return _class_of(kind_of(manifest))(manifest, crd)
+
+
+def health_of_made(live: Object) -> Health:
+    """The health of what a controller has made: it may have copied the rules of the object that it made it of."""
+    live = without_rules(live)
+    return resource_for(live).health(live)
 
 
 def _class_of(kind: GroupKind) -> type[CustomResource]:

@@ -19,7 +19,7 @@ from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of
 from k8s_cr_driver.objects.marks import ADOPTED, INSTANCE_LABEL, SHARED, is_kept
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import PODS, CustomResource
-from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.resources.registry import health_of_made
 from k8s_cr_driver.vnf import vnfcs
 from k8s_cr_driver.vnf.descent import Descent
 from k8s_cr_driver.vnf.vdus import VduObjects
@@ -155,7 +155,7 @@ def _has_failed(live: Object | None) -> bool:
 
 
 def _is_ready(child: Object) -> bool:
-    return resource_for(child).health(child).settled
+    return health_of_made(child).settled
 
 
 def _names(lives: Iterable[Object]) -> set[str]:

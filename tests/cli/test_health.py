@@ -134,12 +134,16 @@ def test_object_of_the_cluster(tool: Tool, api: FakeApi) -> None:
     ("document", "problem"),
     [
         ("kind: x", "is no object; it needs apiVersion, kind and metadata.name"),
+        ("{kind: List, items: [{kind: x}]}", "items[0]: is no object; it needs apiVersion, kind and metadata.name"),
+        ("{kind: List, items: [1]}", "items[0]: is no object"),
+        ("{apiVersion: a/v1, kind: A, metadata: {name: a, annotations: [1]}}", "annotations: is a list, must be a mapping"),
+        (b"\xff\xfe", "x.yaml: is no text of UTF-8"),
         ("{", "document 1"),
         (json.dumps({"healthCheckExprs": [{**ENTRY, "current": "status."}]}), "column 8: a name is expected"),
     ],
 )
-def test_file_that_cannot_be_read_is_one_error(tool: Tool, tmp_path: Path, document: str, problem: str) -> None:
-    (tmp_path / "x.yaml").write_text(document)
+def test_file_that_cannot_be_read_is_one_error(tool: Tool, tmp_path: Path, document: str | bytes, problem: str) -> None:
+    (tmp_path / "x.yaml").write_bytes(document if isinstance(document, bytes) else document.encode())
     assert problem in tool.run("health", str(tmp_path / "x.yaml"), code=1).output
 
 

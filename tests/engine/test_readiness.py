@@ -421,7 +421,10 @@ def ended_waiting(api: FakeApi, blue: Instance, crd: Object, said: Object, words
     [
         ({"cluster": {"status": "FROBBED", "onlineInstances": 1}}, "jsonpath={.status.cluster.status}=FROBBED"),
         ({"lifecycle": "SERVING"}, "jsonpath={.status.lifecycle}=SERVING"),
-        ({"shards": [{"state": "up"}] * 2, "leader": "a"}, "\"cel: status.shards.all(one, one.state == 'up')\""),
+        (
+            {"shards": [{"state": "up"}] * 2, "leader": "a"},
+            "\"cel: size(status.shards) > 0 && status.shards.all(one, one.state == 'up')\"",
+        ),
     ],
 )
 def test_the_error_at_the_deadline_has_the_line_that_the_status_meets(api: FakeApi, said: Object, line: str) -> None:

@@ -72,6 +72,9 @@ LIVE: dict[str, Any] = {
         (r"'\u0041\n' == 'A' + '\n' && r'\d' == '\\d' && '\x41' == 'A'", True),
         ("// a comment\n 0x10 + 1u", 17),
         ("-9223372036854775808 < 0", True),
+        ("string(1.0) + string(0.5) + string(-2.0)", "10.5-2"),
+        ("status.?phase == self.?status.?phase && status.?absent == status.?more && status.?phase != status.?absent", True),
+        ("double('1e3') == 1000.0 && double('-.5') < 0.0 && int('-42') == -42", True),
     ],
 )
 def test_value_of_an_expression(expression: str, value: Any) -> None:
@@ -99,6 +102,13 @@ def test_value_of_an_expression(expression: str, value: Any) -> None:
         ("1 in 'a'", "in is asked of string"),
         ("[1].map(x, x.a)", "a is asked of int"),
         ("int('x')", "no whole number"),
+        ("int('1_0')", "no whole number"),
+        ("int(' 42 ')", "no whole number"),
+        ("int(true)", "bool is no whole number"),
+        ("uint(-1)", "less than 0"),
+        ("double('1_0')", "string is no number"),
+        ("double(false)", "bool is no number"),
+        ("metadata.labels[status.phase]", "there is no such entry$"),
         ("string([1])", "has no text"),
         ("status.?absent.value()", "not there"),
         ("'a'.matches(status.phase + '(')", "is not understood"),

@@ -23,7 +23,7 @@ from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.builtin import condition
 from k8s_cr_driver.resources.health.conditions import status_of
 from k8s_cr_driver.resources.health.workloads import STARTING
-from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.resources.registry import health_of_made
 
 LOG = logs.logger(__name__)
 
@@ -82,7 +82,7 @@ class StuckPods:
         found = context.client.list(resource, children.namespace, children.selector)
         own = [one for one in found if controller_of(one) == owner["metadata"]["uid"]]
         in_order = reversed(obj.removal_order(own) or [])
-        first = next((one for one in in_order if not resource_for(one).health(one).settled), None)
+        first = next((one for one in in_order if not health_of_made(one).settled), None)
         if first is None or labels(first).get(_REVISION) == revision or is_kept(first) or not _is_stuck(first):
             return ""
         if first["metadata"]["uid"] == before and (key_of(first), revision) not in self._deleted:
@@ -91,7 +91,7 @@ class StuckPods:
             self._deleted.add((key_of(first), revision))
             LOG.warning(
                 "%s is of a former revision of %s and not ready (%s), so it was deleted: it would hold up the rollout for ever",
-                key_of(first), obj.key, redact(resource_for(first).health(first).reason),
+                key_of(first), obj.key, redact(health_of_made(first).reason),
             )  # fmt: skip
         return str(first["metadata"]["uid"])
 

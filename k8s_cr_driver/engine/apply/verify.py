@@ -28,7 +28,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, failed, waiting
-from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.resources.registry import health_of_made
 from k8s_cr_driver.writes.write_errors import reset_count
 
 NOT_OPENED = "KubeconfigNotOpened"
@@ -94,7 +94,7 @@ def _why_not(client: Client, obj: CustomResource, live: Object) -> Health | None
     """What of the object is not ready. Raises DriverError."""
     made = made_of(client, obj, live)
     for part in itertools.chain.from_iterable(made.values() if obj.awaits_made else ()):
-        health = resource_for(part).health(part)
+        health = health_of_made(part)
         if not health.settled and health.reason not in CRD_DECIDES:
             return waiting(PARTS_NOT_READY, f"{key_of(part)}: {health.reason}: {health.message}")
     if why := obj.unmade(live, made):

@@ -27,8 +27,9 @@ from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.resources.base import Children, CustomResource
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.health.model import PAUSED
+from k8s_cr_driver.resources.health.rules import without_rules
 from k8s_cr_driver.resources.health.silence import NOBODY_ACTS
-from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.resources.registry import health_of_made, resource_for
 
 WITH_EVENTS = 5
 """Objects whose events are read: the worst."""
@@ -228,7 +229,7 @@ class _Search:
         if reason == PAUSED:
             return [], ""
         referred, children = list(self._referred(obj, live)), self._children(obj, live)
-        worst = sorted(children, key=lambda child: (resource_for(child).health(child).badness, key_of(child)))[:WIDTH]
+        worst = sorted(children, key=lambda child: (health_of_made(child).badness, key_of(child)))[:WIDTH]
         trees = [tree for one in (*referred, *worst) if (tree := self._tree(one))]
         return trees, max(map(_written, (*referred, *children)), default="")
 
@@ -240,6 +241,7 @@ class _Search:
         if key in self._nodes:
             return self._of_node(self._nodes[key])
         self._seen.add(key)
+        live = without_rules(live)
         obj = resource_for(live)
         health = obj.health(live) if self._is_over() else self._clouds.health(obj, live)
         if health.settled:

@@ -75,6 +75,7 @@ def _select(tree: Node) -> Value:
 
 def _index(tree: Node) -> Value:
     holder, step, optional = compiled(tree.parts[0]), compiled(tree.parts[1]), tree.value
+    is_written = tree.parts[1].kind == "literal"
 
     def read(frame: Frame) -> Any:
         value, at = holder(frame), step(frame)
@@ -82,7 +83,7 @@ def _index(tree: Node) -> Value:
             return maybe(value, at)
         found = maybe(value, at)
         if not found.has:
-            raise EvaluationError(f"there is no [{str(at)[:60]}]")
+            raise EvaluationError(f"there is no [{str(at)[:60]}]" if is_written else "there is no such entry")
         return found.value
 
     return read

@@ -4,16 +4,30 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import re2
 
-from k8s_cr_driver.objects.cel.values import STEP_OF_TEXT, EvaluationError, Frame, OptionalValue, bounded, text_of, type_name
+from k8s_cr_driver.objects.cel.values import (
+    STEP_OF_TEXT,
+    EvaluationError,
+    Frame,
+    OptionalValue,
+    bounded,
+    digits,
+    text_of,
+    type_name,
+)
 
 _STEP_OF_MATCH = 256
 """Characters times instructions of the pattern that count as one step: RE2 does 40 millions in a second at worst."""
 _LONGEST_PATTERN = 256
+_WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
+_NUMBER = re.compile(
+    r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?|(?i:[+-]?inf(?:inity)?|nan)"
+)
 _PATTERN_OPTIONS = re2.Options()
 _PATTERN_OPTIONS.max_mem = 1 << 20
 _PATTERN_OPTIONS.log_errors = False
@@ -63,17 +77,26 @@ def _matches(frame: Frame, value: Any, pattern: Any) -> bool:
 def _to_int(frame: Frame, value: Any) -> int:
     del frame
     try:
-        if isinstance(value, str) and len(value) > 20:
+        if isinstance(value, bool) or (isinstance(value, str) and not _WHOLE.fullmatch(value)):
             raise ValueError
         return int(bounded(int(value)))
     except (TypeError, ValueError, OverflowError):
         raise EvaluationError(f"{type_name(value)} is no whole number") from None
 
 
+def _to_uint(frame: Frame, value: Any) -> int:
+    found = _to_int(frame, value)
+    if found < 0:
+        raise EvaluationError("a number is less than 0")
+    return found
+
+
 def _to_double(frame: Frame, value: Any) -> float:
     del frame
     try:
-        return float(value[:40] if isinstance(value, str) else value)
+        if isinstance(value, bool) or (isinstance(value, str) and not _NUMBER.fullmatch(value)):
+            raise ValueError
+        return float(value)
     except (TypeError, ValueError, OverflowError):
         raise EvaluationError(f"{type_name(value)} is no number") from None
 
@@ -82,8 +105,10 @@ def _to_string(frame: Frame, value: Any) -> str:
     del frame
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, (str, int, float)):
-        return str(value)
+    if isinstance(value, (int, float)):
+        return digits(value)
+    if isinstance(value, str):
+        return value
     raise EvaluationError(f"{type_name(value)} has no text")
 
 
@@ -140,7 +165,7 @@ FUNCTIONS: Mapping[tuple[str, int], Callable[..., Any]] = {
     ("hasValue", 1): _has_value,
     ("value", 1): _value_of,
     ("int", 1): _to_int,
-    ("uint", 1): _to_int,
+    ("uint", 1): _to_uint,
     ("double", 1): _to_double,
     ("string", 1): _to_string,
     ("dyn", 1): lambda frame, value: value,

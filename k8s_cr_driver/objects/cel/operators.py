@@ -8,10 +8,12 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from k8s_cr_driver.objects.cel.values import STEP_OF_TEXT, EvaluationError, Frame, bounded, number, type_name
+from k8s_cr_driver.objects.cel.values import STEP_OF_TEXT, EvaluationError, Frame, OptionalValue, bounded, number, type_name
 
 
 def _equal(frame: Frame, one: Any, other: Any) -> bool:
+    if isinstance(one, OptionalValue) and isinstance(other, OptionalValue):
+        return one.has is other.has and _equal(frame, one.value, other.value)
     if isinstance(one, str):
         frame.pay(len(one) // STEP_OF_TEXT)
         return bool(one == other)

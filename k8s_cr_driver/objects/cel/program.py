@@ -18,6 +18,7 @@ from k8s_cr_driver.objects.cel.values import (
     Value,
     type_name,
 )
+from k8s_cr_driver.redaction import names_secret
 
 _MOST_FIELDS, _LONGEST_SHOWN = 4, 80
 _MISSING = object()
@@ -91,7 +92,7 @@ class _Part:
         found: dict[str, str] = {}
         for one in self._fields:
             if (name := one.name(frame, named)) and len(found) < _MOST_FIELDS:
-                found[name] = f"{name} {_described(_try(one.value, frame))}"
+                found[name] = f"{name} {described(_try(one.value, frame), name)}"
         return next(iter(found), ""), ", ".join(found.values()) + self._mixed(frame)
 
     def _mixed(self, frame: Frame) -> str:
@@ -143,11 +144,14 @@ def _try(value: Value, frame: Frame) -> Any:
     return (found.value if found.has else _MISSING) if isinstance(found, OptionalValue) else found
 
 
-def _described(value: Any) -> str:
+def described(value: Any, name: str) -> str:
+    """The value of a field of that name, as a clause without its subject; no secret."""
     if value is _MISSING:
         return "is not there"
     if isinstance(value, (list, dict)):
         return f"has {len(value)} {'entry' if len(value) == 1 else 'entries'}"
     if value is None or isinstance(value, bool):
         return f"is {'null' if value is None else str(value).lower()}"
+    if value != "" and names_secret(name.rpartition(".")[2].strip("]'")):
+        return "is not shown"
     return f"is {str(value)[:_LONGEST_SHOWN]}" if value != "" else "is empty"

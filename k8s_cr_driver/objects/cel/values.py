@@ -92,6 +92,11 @@ def bounded(value: Any) -> Any:
     return value
 
 
+def digits(value: float) -> str:
+    """A number as Go writes it: 1.0 is 1."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else str(value)
+
+
 def text_of(value: Any) -> str:
     """The value itself; EvaluationError if it is no text."""
     if not isinstance(value, str):

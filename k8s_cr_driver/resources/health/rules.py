@@ -16,7 +16,7 @@ from typing import Any
 
 from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.fields import mapping, text
-from k8s_cr_driver.objects.keys import GroupKind, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, kind_of
 from k8s_cr_driver.objects.rule_files import EXPRESSIONS, PACKAGE_RULES, KindRules
 from k8s_cr_driver.objects.rule_texts import (
     FAILED_WHEN,
@@ -33,6 +33,7 @@ from k8s_cr_driver.resources.health.freshness import behind
 from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, State, failed, ready, suspended, waiting
 
 _SECRET = GroupKind("", "Secret")
+_NOT_SHOWN = "what it has is not shown"
 _LONGEST = 128 * 1024
 """Characters of the rules of a package for a kind: four expressions, of which JSON may write a character with twelve."""
 UNCOUNTED = "met, but not counted: the status is older than the change"
@@ -43,6 +44,7 @@ _SAY: Mapping[str, Callable[[str], Health]] = {
     "ready": ready,
 }
 _ANNOTATIONS = (READY_WHEN, FAILED_WHEN, SUSPENDED_WHEN)
+_OF_THE_OBJECT = {*_ANNOTATIONS, IGNORE_GENERATION, PACKAGE_RULES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Rules:
         if old and not self.stored:
             return replace(old, message=self._beside_old(live, old.message), source=self.source)
         if self.script:
-            judged = self.script(live)
+            judged = self.judged(live)
             return replace(judged, source=self.source) if judged else otherwise()
         for purpose, asked in self.in_order() if not old else ():
             found = asked.ask(live)
@@ -89,6 +91,11 @@ class Rules:
         rules = (self.suspended, self.in_progress, self.failed, self.ready)
         return ((purpose, one) for purpose, one in zip(_SAY, rules, strict=True) if one)
 
+    def judged(self, live: Mapping[str, Any]) -> Health | None:
+        """What the script says, None if that is nothing; never what it has read in a Secret."""
+        found = self.script(live) if self.script else None
+        return replace(found, message=_NOT_SHOWN) if found and kind_of(live) == _SECRET else found
+
     def uncounted(self, live: dict[str, Any], old_status: Any) -> Health | None:
         """Why nothing that these rules say counts, as a health: the status is older than the spec; None if they count."""
         return behind(live, old_status) if not self.ignore_generation and live.get("status") else None
@@ -99,7 +106,7 @@ class Rules:
 
     def seen(self, live: Mapping[str, Any], found: Outcome) -> str:
         """What the object has there; never of a Secret, since a message reaches logs and users."""
-        return "what it has is not shown" if kind_of(live) == _SECRET else found.seen
+        return _NOT_SHOWN if kind_of(live) == _SECRET else found.seen
 
     def _said(self, live: Mapping[str, Any], found: Outcome, by_kind: Health) -> str:
         """What the object has there, and what its controller says of it beside that."""
@@ -140,9 +147,9 @@ def of_texts(rules: KindRules, source: str) -> Rules:
     )
 
 
-def of_package(live: Mapping[str, Any]) -> Rules | None:
-    """The rules of the package that the driver has written to the object; None if there are none, or none can be read."""
-    written = mapping(live, "metadata", "annotations").get(PACKAGE_RULES)
+def of_package(manifest: Mapping[str, Any]) -> Rules | None:
+    """The rules of the package that the driver writes to the object; None if there are none, or none can be read."""
+    written = mapping(manifest, "metadata", "annotations").get(PACKAGE_RULES)
     return _of_json(written) if isinstance(written, str) and len(written) <= _LONGEST else None
 
 
@@ -153,6 +160,15 @@ def _of_json(written: str) -> Rules | None:
         return of_texts(rules, "rules of the package") if isinstance(rules, dict) else None
     except (ValueError, TypeError, RecursionError):  # ExpressionError is a ValueError
         return None
+
+
+def without_rules(live: Object) -> Object:
+    """The object without the annotations of rules."""
+    annotations = annotations_of(live)
+    if _OF_THE_OBJECT.isdisjoint(annotations):
+        return live
+    others = {name: value for name, value in annotations.items() if name not in _OF_THE_OBJECT}
+    return {**live, "metadata": {**live["metadata"], "annotations": others}}
 
 
 def of_annotations(owner: Mapping[str, Any] | None, source: str) -> Rules | None:

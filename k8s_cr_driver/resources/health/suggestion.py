@@ -68,7 +68,7 @@ def _of_parts(status: dict[str, Any]) -> Iterator[str]:
                 yield f"jsonpath={{.status.{name}.{inner}}}={value[inner]}"
             words = {text(one, inner) for one in entries(status, name)}
             if len(words) == 1 and len(entries(status, name)) == len(status[name]) and _may_be_an_aim(word := words.pop()):
-                yield f"\"cel: status.{name}.all(one, one.{inner} == '{word}')\""
+                yield f"\"cel: size(status.{name}) > 0 && status.{name}.all(one, one.{inner} == '{word}')\""
 
 
 def _may_be_an_aim(word: Any) -> bool:

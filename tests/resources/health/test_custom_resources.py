@@ -59,7 +59,10 @@ def test_untyped_crd_with_a_status_subresource_lets_a_status_come() -> None:
         ({"lifecycle": "SERVING", "owner": "Alice"}, "stored"),
         ({"cluster": {"status": "FROBBED", "members": 3}}, "jsonpath={.status.cluster.status}=FROBBED"),
         ({"cluster": {"status": "it's odd"}}, "stored"),
-        ({"shards": [{"state": "frobbed"}] * 2}, "\"cel: status.shards.all(one, one.state == 'frobbed')\""),
+        (
+            {"shards": [{"state": "frobbed"}] * 2},
+            "\"cel: size(status.shards) > 0 && status.shards.all(one, one.state == 'frobbed')\"",
+        ),
         ({"shards": [{"state": "frobbed"}, {"state": "odd"}]}, "stored"),
         ({"shards": [{"state": "frobbed"}, "odd"]}, "stored"),
         ({"sh-ards": [{"state": "frobbed"}]}, "stored"),

@@ -16,6 +16,7 @@ from k8s_cr_driver.objects import rule_files
 from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.keys import GroupKind
 from k8s_cr_driver.package import health_rules, manifests
+from k8s_cr_driver.resources import explained
 from k8s_cr_driver.resources.health import Health, State, operator_rules
 from k8s_cr_driver.resources.health.rules import of_texts
 from k8s_cr_driver.resources.registry import resource_for
@@ -137,6 +138,32 @@ def test_entry_that_is_wrong_is_named_with_its_column(tmp_path: Path, entries: l
         operator_rules.use(write(tmp_path, rules=document(*entries)))
     with pytest.raises(InvalidRequest, match="additionalParams health-rules: "):
         Options().updated({"health-rules": entries})
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (yaml.safe_dump_all([document({**WIDGET, "current": "true"}), document({**WIDGET, "failed": "true"})]),
+         "rules.yaml: Widget.example.com has rules in another document, too; write them in one"),
+        (b"\xff\xfe", "rules.yaml: cannot be read: .*utf-8"),
+    ],
+)
+def test_file_of_an_operator_that_is_wrong_is_named(tmp_path: Path, content: str | bytes, words: str) -> None:
+    (tmp_path / "rules.yaml").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InvalidRequest, match=words):
+        operator_rules.use(tmp_path)
+
+
+def test_rules_may_be_read_again_while_they_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the first operations of a process reads them, beside others that judge by them already."""
+    by_operator(tmp_path, *({"group": "_.com", "kind": f"{name}_", "current": "true"} for name in "abc"))
+
+    def read_again(name: str, pattern: str) -> bool:
+        operator_rules.use("")
+        return name == pattern
+
+    monkeypatch.setattr("fnmatch.fnmatchcase", read_again)
+    assert operator_rules.of(KIND) is None
 
 
 @pytest.mark.parametrize(("key", "there"), [("healthChecks", "healthChecks"), ("kind", "kind")])
@@ -272,6 +299,23 @@ def test_package_cannot_set_the_annotation_itself(tmp_path: Path) -> None:
 def test_annotation_that_somebody_has_spoiled_is_ignored(written: str) -> None:
     live = custom(conditions("Ready"), annotations={rule_files.PACKAGE_RULES: written})
     assert resource_for(live).health(live).state is State.READY
+
+
+def test_rules_of_a_package_are_not_written_to_what_instances_share(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    shared = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "blue"}}
+    write(tmp_path, health=document({"apiVersion": "v1", "kind": "Namespace", "current": "false"}), all=shared)
+    [namespace] = manifests.load(tmp_path, ["all.yaml", "health.yaml"], warn=warnings.append)
+    assert rule_files.PACKAGE_RULES not in namespace["metadata"].get("annotations", {})
+    [warning] = warnings
+    assert "(Namespace): its rules are ignored, because other instances may share the object" in warning
+
+
+def test_rules_that_are_tried_take_the_place_of_those_that_the_package_has_written() -> None:
+    live = custom({"n": 1}, annotations={rule_files.PACKAGE_RULES: json.dumps({"current": "status.n == 2"})})
+    tried = of_texts({"current": "status.n == 1"}, "rules in new.yaml")
+    found = explained.verdict(resource_for(live), live, tried)
+    assert (found.health.state, found.source, len(found.asked)) == (State.READY, "rules in new.yaml", 2)
 
 
 def test_request_stores_its_rules_with_the_instance() -> None:
