@@ -121,6 +121,13 @@ class Site:
         self.remove(old)
         return self._boot(Server(old.vdu, old.number, str(uuid.uuid4()), address or old.address))
 
+    def replace_all(self) -> list[Server]:
+        """As for a heal of the whole instance; the former ones."""
+        former = list(self.deployed.servers)
+        for server in former:
+            self.replace(server)
+        return former
+
     def remove(self, server: Server) -> None:
         self.deployed.servers.remove(server)
         self.nodes.pop(server.id).remove()
@@ -157,25 +164,35 @@ class Site:
     # --- as Tacker --------------------------------------------------------------------------------------------------
 
     def operate(
-        self, operation: str, *removes: Server, killed_when: KilledWhen | None = None, within: int = 0, **parameters: Any
+        self,
+        operation: str,
+        *removes: Server,
+        is_whole: bool = False,
+        killed_when: KilledWhen | None = None,
+        within: int = 0,
+        **parameters: Any,
     ) -> Outcome:
         """
         The script runs as for this operation, and Tacker stores what it returns, unless it was killed.
 
-        removes: the servers that the operation removes. within: the time limit of the request, in seconds. parameters: of it.
+        removes: the servers that the operation removes. is_whole: a heal of the whole instance, which names none. within: the
+        time limit of the request, in seconds. parameters: of it.
         """
-        returned, outcome = self.conductor.run(self.driver, self._given(operation, removes, within, parameters), killed_when)
+        given = self._given(operation, removes, within, parameters, is_whole)
+        returned, outcome = self.conductor.run(self.driver, given, killed_when)
         if returned:
             self._store(returned, outcome.failure)
         return outcome
 
-    def _given(self, operation: str, removes: Iterable[Server], within: int, parameters: Mapping[str, Any]) -> Body:
+    def _given(
+        self, operation: str, removes: Iterable[Server], within: int, parameters: Mapping[str, Any], is_whole: bool
+    ) -> Body:
         self.deployed.consoles = {server: node.console for server, node in self.nodes.items()}
         self.deployed.fill(self.cloud)
         removed = [{"type": "COMPUTE", "resourceTemplateId": one.vdu, "resource": {"resourceId": one.id}} for one in removes]
         additional = {"k8s_cluster_installation_param": parameters, **({"wait-timeout": within} if within else {})}
         request: Body = {"additionalParams": additional}
-        if operation.startswith("heal"):
+        if operation.startswith("heal") and not is_whole:
             request["vnfcInstanceId"] = [f"{one.vdu}-{one.id}" for one in removes]
         return {
             "operation": operation,

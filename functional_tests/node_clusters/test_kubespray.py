@@ -204,6 +204,22 @@ def test_an_ansible_server_that_refuses_the_login_is_named(site: Site, ansible: 
     assert site.operate("heal_end", ansible={"password": PASSWORD}).failure == ""
 
 
+def test_a_heal_of_the_whole_instance_makes_a_new_cluster_and_a_new_load_balancer(
+    site: Site, ansible: AnsibleServer, summary: Summary
+) -> None:
+    started, before = time.monotonic(), ansible.runs()
+    assert site.operate("heal_start", *site.deployed.servers, is_whole=True).failure == ""
+    assert list(site.vims) == ["vim1"]
+    former = site.replace_all()
+    assert site.operate("heal_end", *former, is_whole=True).failure == ""
+    assert ansible.runs() == [*before, "cluster.yml"]
+    assert site.ready() == site.names()
+    assert site.asked_by_vim("/api/v1/namespaces") == 200, "by the new load balancer"
+    [worker] = site.of(WORKERS)
+    assert f"server {name_of(worker)} {worker.address}:{NODE_PORT}" in balancing(site)
+    summary(f"heal of the whole instance {time.monotonic() - started:.0f} s")
+
+
 def test_a_terminate_takes_the_folder_of_its_instance_and_no_other(site: Site, other: Site, ansible: AnsibleServer) -> None:
     assert site.operate("terminate_start").failure == ""
     assert (list(site.vims), site.tacker.vims) == (["vim1"], {})

@@ -208,6 +208,28 @@ def test_a_server_at_another_address_serves_what_nobody_uses(site: Site) -> None
     assert run(site, "data", "read -r line </data/file; echo $line") == "written-in-a-pod\n"
 
 
+def test_a_heal_of_the_whole_instance_has_the_same_data_in_a_new_cluster(site: Site, summary: Summary) -> None:
+    """Nothing is refused, though the claim has the volume. The storage server gets another address, too."""
+    started = time.monotonic()
+    [storage] = site.of(STORAGE)
+    former = [*site.deployed.servers]
+    assert site.operate("heal_start", *former, is_whole=True).failure == ""
+    assert list(site.vims) == ["vim1"]
+    site.replace_all()
+    [same] = site.of(STORAGE)
+    new = site.replace(same, address=str(network.NETWORK[VOLUMES + 17]))
+    outcome = site.operate("heal_end", *former, is_whole=True)
+    assert outcome.failure == ""
+    assert "MakeFileSystem" not in "\n".join(outcome.log)
+    assert site.ready() == site.names()
+    assert site.asked_by_vim("/api/v1/namespaces") == 200
+    assert phases(site) == dict.fromkeys(RESOURCES, "Available")
+    assert {one["spec"]["nfs"]["server"] for one in volumes(site)} == {new.address} != {storage.address}
+    claim(site, "data")
+    assert run(site, "data", "read -r line </data/file; echo $line") == "written-in-a-pod\n"
+    summary(f"heal of the whole instance {time.monotonic() - started:.0f} s")
+
+
 def fill(volume: Volume, folder: Path) -> None:
     """It has a file system with a file in it."""
     (folder / "pv").mkdir()
