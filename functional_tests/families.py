@@ -56,7 +56,7 @@ FAMILIES = {
     "faults": Family(_KUBERNETES),
     "kind": Family(("tacker",), ("cluster_api_management", "cluster_api_workload")),
     "node_clusters": Family(("machines",)),
-    "node_clusters_openstack": Family(("tacker", "openstack")),
+    "node_clusters_openstack": Family(("machines", "tacker", "openstack")),
     "openstack": Family(
         ("kubernetes", "tacker", "openstack"),
         (

@@ -6,18 +6,16 @@ packages and their copies. What Tacker itself keeps of a request, credentials of
 """
 
 import base64
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from .. import disclosed
 from ..client import Body, Client
 from ..cluster import Cluster
 from ..conftest import MakeVnf
 from ..objects import Object, Place, deployment, make
 from ..packages import Package
-from ..testbed import mariadb
 from ..testbed.ledger import Ledger
 from ..testbed.tacker import Conductor
 from ..vnf import Vnf
@@ -32,8 +30,6 @@ WRONG_TOKEN = "canary-token-64fd0e2c"
 
 # Beside the cluster's own folder: what holds packages, and what is looked at value by value.
 _BELONGS = ("machines", "csar-files", "vnf-packages", "Files", "mariadb")
-# Where Tacker keeps requests as they came: operations, and modifications of an instance.
-_REQUESTS = ("VnfLcmOpOccV2.operationParams", "VnfLcmOpOccV2.changedInfo")
 
 
 def _vaults() -> Object:
@@ -85,13 +81,11 @@ def test_what_operations_see_of_secrets_is_shown_nowhere(
     _scale_in_conflict(vnf, cluster, tacker)
     vnf.terminate()
 
-    secrets = [CANARY, ENCODED, WRONG_TOKEN, vim["accessInfo"]["bearer_token"]]
-    found = [
-        f"{secrets.index(secret)} in {place}"
-        for place, text in (*_answers(tacker, [vnf, other, stranger]), *_values(ledger), *_files(ledger.home))
-        for secret in secrets
-        if secret in text
-    ]
+    token = vim["accessInfo"]["bearer_token"]
+    secrets = {"a value": CANARY, "its encoding": ENCODED, "a wrong token": WRONG_TOKEN, "the token": token}
+    shown = disclosed.by_api(tacker, [vnf, other, stranger])
+    places = (*shown, *disclosed.in_rows(ledger), *disclosed.in_files(ledger.home, _BELONGS))
+    found = disclosed.found(places, secrets)
     assert not found, "\n".join(found)
 
 
@@ -101,26 +95,3 @@ def _scale_in_conflict(vnf: Vnf, cluster: Cluster, tacker: Client) -> None:
     operation = vnf.begin_scale("SCALE_OUT", "web")
     assert "somebody" in vnf.failure(operation)["detail"]
     tacker.fail(operation)
-
-
-def _answers(tacker: Client, vnfs: list[Vnf]) -> Iterator[tuple[str, str]]:
-    """(where, what) of all that Tacker shows."""
-    yield from ((f"VNF instance {vnf.id}", str(vnf.shown())) for vnf in vnfs)
-    for vnf in vnfs:
-        yield from ((f"operation {one['id']}", str(one)) for one in tacker.operations(vnf.id))
-    yield from ((f"package {one['id']}", str(one)) for one in tacker.packages())
-
-
-def _values(ledger: Ledger) -> Iterator[tuple[str, str]]:
-    database = mariadb.Server(ledger.home / "mariadb" / "mariadb.sock")
-    yield from ((column, value) for column, value in database.values("tacker") if column not in _REQUESTS)
-
-
-def _files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Logs, configuration and what was left in folders of temporary files."""
-    for root, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name not in _BELONGS]
-        for name in files:
-            path = Path(root, name)
-            if path.is_file():
-                yield str(path), path.read_bytes().decode(errors="replace")

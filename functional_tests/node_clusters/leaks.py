@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from ..testbed.machine import Machine
 
 # Seconds between two looks: a process that lives for a shorter time may be missed.
 EVERY = 0.05
@@ -30,12 +30,12 @@ class Arguments:
 
     def look(self) -> None:
         """The host sees the processes of its machines, too. One that has been seen a few times runs its own program."""
-        processes = [one for one in Path("/proc").iterdir() if one.name.isdigit()]
-        self._looks = {one.name: self._looks.get(one.name, 0) + 1 for one in processes}
-        for entry in processes:
-            if self._looks[entry.name] <= _OFTEN:
+        processes = [name for name in os.listdir("/proc") if name.isdigit()]
+        self._looks = {name: self._looks.get(name, 0) + 1 for name in processes}
+        for name in processes:
+            if self._looks[name] <= _OFTEN:
                 try:
-                    self.seen.add((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+                    self.seen.add(Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
                 except OSError:  # it has ended
                     continue
 
@@ -58,11 +58,9 @@ def watched() -> Iterator[Arguments]:
         thread.join()
 
 
-def readable_by_others(machine: Machine, secrets: Sequence[str]) -> list[str]:
-    """Paths of files in a machine that have a secret, and that each of its users can read."""
-    machine.write("/root/secrets", "".join(f"{one}\n" for one in secrets), mode=0o600)
-    line = f"find {' '.join(_FOLDERS)} -xdev -type f -perm -004 -size -1024k -exec grep -lFf /root/secrets {{}} + || true"
-    try:
-        return machine.run("sh", "-c", line).splitlines()
-    finally:
-        (machine.root / "root/secrets").unlink()
+def readable_by_others(run: Callable[..., str], secrets: Sequence[str]) -> list[str]:
+    """Paths of files in a machine that have a secret, and that each of its users can read. run: a command in it."""
+    encoded = base64.b64encode("".join(f"{one}\n" for one in secrets).encode()).decode()
+    find = f"find {' '.join(_FOLDERS)} -xdev -type f -perm -004 -size -1024k -exec grep -lFf /root/secrets {{}} + || true"
+    line = f"umask 077; echo {encoded} | base64 --decode >/root/secrets; {find}; rm /root/secrets"
+    return run("sh", "-c", line).splitlines()

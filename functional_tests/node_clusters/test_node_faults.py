@@ -161,7 +161,7 @@ def test_no_secret_was_an_argument_or_is_in_a_file_that_others_can_read(site: Si
     assert arguments.count > 100, "processes were seen"
     assert [one for one in arguments.seen if any(secret in one for secret in secrets)] == []
     for one in site.nodes.values():
-        assert leaks.readable_by_others(one.machine, secrets) == []
+        assert leaks.readable_by_others(one.machine.run, secrets) == []
 
 
 def has_begun(node: Node) -> bool:

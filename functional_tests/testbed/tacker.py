@@ -79,6 +79,8 @@ class Conductor:
         environment = _environment(self._home) | {
             "OS_DEFAULT__HOST": self.name,
             "OS_VNF_PACKAGE__VNF_PACKAGE_CSAR_PATH": str(self._packages),
+            # A file: scripts of packages log where it does, and their standard error is read by it.
+            "OS_DEFAULT__LOG_FILE": str(self._ledger.home / "logs" / f"{self.name}.log"),
             # Its process title would overwrite the environment, by which its worker is found.
             "SPT_NOENV": "1",
         }

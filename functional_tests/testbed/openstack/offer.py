@@ -23,11 +23,13 @@ _COMPUTE = ("instances", "cores", "ram", "server_groups")
 _NETWORK = ("networks", "subnets", "ports", "routers", "floating_ips", "security_groups", "security_group_rules")
 TENANT, OTHER = "tenant", "other"
 """The names of two projects, and of the user of each."""
+OF_NODES = ("masters", "volumes", "kubespray")
+"""Of projects with clusters on servers, each of which one module of tests has to itself."""
 
 
 def make(site: Site) -> Path:
     """The path of a clouds.yaml with the cloud `admin`, and that of each tenant."""
-    tenants = [keystone.Credentials(name, secrets.token_urlsafe(16), name) for name in (TENANT, OTHER)]
+    tenants = [keystone.Credentials(name, secrets.token_urlsafe(16), name) for name in (TENANT, OTHER, *OF_NODES)]
     connection = connect(site)
     for name, (ram, vcpus) in FLAVORS.items():
         connection.compute.create_flavor(name=name, ram=ram, vcpus=vcpus, disk=10)
