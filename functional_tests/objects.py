@@ -36,6 +36,32 @@ def volume_claim(name: str, namespace: str = "") -> Object:
     return make("v1", "PersistentVolumeClaim", name, namespace, spec=spec)
 
 
+def claim_of(volume: str) -> Object:
+    """A claim of the name of the volume that it is to have."""
+    size = {"requests": {"storage": "32Mi"}}
+    spec = {"accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": volume, "resources": size}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": volume}, "spec": spec}
+
+
+def pod_with_claim(name: str, claim: str, line: str, node: str = "") -> Object:
+    """A Pod that runs a line of shell once, with the claim at /data; on that node, if one is given."""
+    container = {
+        "name": "one",
+        "image": "bed.test/web:1",
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["/bin/sh", "-euc", line],
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
+    spec = {
+        "restartPolicy": "Never",
+        "securityContext": {"runAsUser": 65534},
+        "containers": [container],
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}],
+        **({"nodeName": node} if node else {}),
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
 def deployment(name: str, replicas: int = 1, image: str = "nginx", namespace: str = "") -> Object:
     labels = {"app": name}
     pod = {"terminationGracePeriodSeconds": 0, "containers": [{"name": "web", "image": image}]}

@@ -12,6 +12,7 @@ from typing import Any
 import openstack
 import yaml
 
+from functional_tests import heat_servers
 from functional_tests.client import Body, Client
 from functional_tests.node_clusters.probe import Probe
 from functional_tests.objects import deployment, make
@@ -61,7 +62,7 @@ def play() -> None:
 
 
 def _life(steps: Steps, client: Client, tenant: openstack.connection.Connection, place: Place, folder: Path) -> None:
-    before, cloud = belongings(tenant), setting.vim(tenant)
+    before, cloud = belongings(tenant), heat_servers.connection_info(tenant)
     with steps.step("Make and onboard VNF packages"):
         packages = [client.onboard(ha_package.make(folder)), client.onboard(_cnf().make(folder / "cnf.csar"))]
     vnf, cnf = (Vnf.create(client, cloud, package["vnfdId"]) for package in packages)

@@ -12,7 +12,7 @@ from typing import Any
 import asyncssh
 import openstack
 
-from functional_tests.client import Body
+from functional_tests.heat_servers import USER, USER_DATA, group, links
 from functional_tests.testbed import config
 from functional_tests.testbed.ledger import Ledger
 from functional_tests.testbed.openstack import offer
@@ -20,15 +20,11 @@ from functional_tests.testbed.tacker import config_folder
 
 SAMPLE = "ha_masters"
 CIDR = "10.7.0.0/24"
-USER, VIM = "nodeadmin", "blue"
+VIM = "blue"
 MASTERS, WORKERS, STORAGE = "masterNode", "workerNode", "storageServer"
 ASPECT = "worker_instance"
 VOLUME, EXPORT = f"{STORAGE}_volume", "/volume/nfs/one"
 PERSISTENT_VOLUME = "Files/volumes/one.yaml"
-USER_DATA = {
-    "lcm-operation-user-data": "./UserData/user_data.py",
-    "lcm-operation-user-data-class": "StandardUserData",
-}
 AGAIN = {name.replace("-", "_"): value for name, value in USER_DATA.items()}
 """What each request repeats, as arguments of `Vnf`."""
 # The image has all that a node needs but for a network of its Pods.
@@ -90,39 +86,9 @@ def placed(tenant: openstack.connection.Connection, ledger: Ledger, folder: Path
         network.delete_network(inside)
 
 
-def vim(tenant: openstack.connection.Connection) -> Body:
-    """The VimConnectionInfo of the tenant."""
-    login = tenant.config.config["auth"]
-    return {
-        "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3",
-        "interfaceInfo": {"endpoint": login["auth_url"]},
-        "accessInfo": {
-            "username": login["username"],
-            "password": login["password"],
-            "region": tenant.config.region_name,
-            "project": login["project_name"],
-            "projectDomain": "Default",
-            "userDomain": "Default",
-        },
-    }
-
-
 def request(place: Place) -> dict[str, Any]:
     """What an instantiate says beside the VIM."""
-    addresses = {"ipAddresses": [{"type": "IPV4", "numDynamicAddresses": 1}]}
-    protocol = {"layerProtocol": "IP_OVER_ETHERNET", "ipOverEthernet": addresses}
-    links = [
-        {
-            "id": vdu,
-            "resourceId": place.network,
-            "extCps": [{"cpdId": f"{vdu}_CP1", "cpConfig": {"1": {"cpProtocolData": [protocol]}}}],
-        }
-        for vdu in (MASTERS, WORKERS, STORAGE)
-    ]
-    masters, workers = (
-        {"vdu_id": vdu, "ssh_cp_name": f"{vdu}_CP1_floating_ip", "nic_cp_name": f"{vdu}_CP1", "username": USER}
-        for vdu in (MASTERS, WORKERS)
-    )
+    masters, workers = group(MASTERS), group(WORKERS)
     virtual_ip = {"cluster_cp_name": "vip_CP", "cluster_fip_name": "vip_CP_floating_ip", "pod_cidr": "10.244.0.0/16"}
     storage_server = {
         "ssh_cp_name": f"{STORAGE}_CP1_floating_ip",
@@ -143,6 +109,6 @@ def request(place: Place) -> dict[str, Any]:
     }
     nfv = {"user": USER, "authorized_key": place.authorized, "vip_network": place.network, "external_network": place.outside}
     return {
-        "extVirtualLinks": links,
+        "extVirtualLinks": links(place.network, (MASTERS, WORKERS, STORAGE)),
         "additionalParams": {**USER_DATA, "nfv": nfv, "k8s_cluster_installation_param": parameter},
     }

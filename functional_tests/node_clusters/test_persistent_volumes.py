@@ -15,6 +15,7 @@ import pytest
 from builds import commands
 
 from ..conftest import Summary
+from ..objects import claim_of, pod_with_claim
 from ..testbed import network
 from ..testbed.nodes import MOUNT, USER, Volume
 from .script import Body
@@ -268,33 +269,13 @@ def phases(site: Site) -> dict[str, str]:
 
 def claim(site: Site, name: str) -> None:
     """A claim of the volume of this name has it."""
-    spec = {
-        "accessModes": ["ReadWriteMany"],
-        "storageClassName": "",
-        "volumeName": name,
-        "resources": {"requests": {"storage": "32Mi"}},
-    }
-    site.apply({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec})
+    site.apply(claim_of(name))
     site.kubectl("wait", f"persistentvolumeclaim/{name}", "--for=jsonpath={.status.phase}=Bound", f"--timeout={POD_WITHIN}")
 
 
 def run(site: Site, volume: str, line: str, on: Server | None = None) -> str:
     """What a Pod prints that has the claim at /data, after it has ended well."""
-    container = {
-        "name": "one",
-        "image": "bed.test/web:1",
-        "imagePullPolicy": "IfNotPresent",
-        "command": ["/bin/sh", "-euc", line],
-        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
-    }
-    spec = {
-        "restartPolicy": "Never",
-        "securityContext": {"runAsUser": 65534},
-        "containers": [container],
-        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": volume}}],
-        **({"nodeName": name_of(on)} if on else {}),
-    }
-    site.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": spec})
+    site.apply(pod_with_claim("one", volume, line, name_of(on) if on else ""))
     site.kubectl("wait", "pod/one", "--for=jsonpath={.status.phase}=Succeeded", f"--timeout={POD_WITHIN}")
     printed = site.kubectl("logs", "one")
     site.kubectl("delete", "pod", "one", "--timeout=240s")

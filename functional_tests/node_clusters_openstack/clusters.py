@@ -16,6 +16,7 @@ import openstack
 
 from .. import disclosed
 from ..client import Body, Client
+from ..heat_servers import USER, USER_DATA, group, links
 from ..node_clusters import leaks
 from ..openstack.clusters import belongings
 from ..openstack.servers import attempt, machine
@@ -25,14 +26,9 @@ from ..testbed.processes import until
 from ..testbed.tacker import Conductor, worker
 from ..vnf import Vnf
 
-USER = "nodeadmin"
 MASTERS, WORKERS, ASPECT = "masterNode", "workerNode", "worker_instance"
 PATIENCE, NOTICED_WITHIN = 900, 120.0
 """Seconds, however busy the host is."""
-USER_DATA = {
-    "lcm-operation-user-data": "./UserData/user_data.py",
-    "lcm-operation-user-data-class": "StandardUserData",
-}
 CANARY = "word-of-a-request-71c8"
 """A password in requests, of a user whom a key opens, and of a proxy that nobody asks."""
 KUBECONFIG = "--kubeconfig=/etc/kubernetes/admin.conf"
@@ -67,16 +63,6 @@ class Place:
 
 def request(place: Place, vdus: Iterable[str], sections: Mapping[str, Any], nfv: Mapping[str, Any]) -> Body:
     """What an instantiate says beside the VIM. sections: of the parameter, over what all clusters have."""
-    addresses = {"ipAddresses": [{"type": "IPV4", "numDynamicAddresses": 1}]}
-    protocol = {"layerProtocol": "IP_OVER_ETHERNET", "ipOverEthernet": addresses}
-    links = [
-        {
-            "id": vdu,
-            "resourceId": place.network,
-            "extCps": [{"cpdId": f"{vdu}_CP1", "cpConfig": {"1": {"cpProtocolData": [protocol]}}}],
-        }
-        for vdu in vdus
-    ]
     parameter = {
         "ssh_key": place.name,
         "vim_name": place.name,
@@ -89,12 +75,7 @@ def request(place: Place, vdus: Iterable[str], sections: Mapping[str, Any], nfv:
         parameter[name] = {**parameter[name], **given} if isinstance(parameter.get(name), dict) else given
     common = {"user": USER, "external_network": place.outside}
     additional = {**USER_DATA, "nfv": {**common, **nfv}, "k8s_cluster_installation_param": parameter}
-    return {"extVirtualLinks": links, "additionalParams": additional}
-
-
-def group(vdu: str) -> Body:
-    """The servers of a VDU, reached by their floating IPs."""
-    return {"vdu_id": vdu, "ssh_cp_name": f"{vdu}_CP1_floating_ip", "nic_cp_name": f"{vdu}_CP1", "username": USER}
+    return {"extVirtualLinks": links(place.network, vdus), "additionalParams": additional}
 
 
 def begin_instantiate(tacker: Client, vnf: Vnf, cloud: Body, given: Body) -> str:

@@ -16,6 +16,7 @@ import sample_packages
 from k8s_cr_driver.package import csar
 
 from ..client import Body, Client
+from ..heat_servers import connection_info
 from ..node_clusters import leaks
 from ..openstack.conftest import connection
 from ..testbed import network
@@ -86,19 +87,7 @@ def _entry(bed: Environment) -> Body:
 @pytest.fixture(scope="module")
 def cloud(tenant: openstack.connection.Connection) -> Body:
     """The VimConnectionInfo of the project."""
-    login = tenant.config.config["auth"]
-    return {
-        "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3",
-        "interfaceInfo": {"endpoint": login["auth_url"]},
-        "accessInfo": {
-            "username": login["username"],
-            "password": login["password"],
-            "region": tenant.config.region_name,
-            "project": login["project_name"],
-            "projectDomain": "Default",
-            "userDomain": "Default",
-        },
-    }
+    return connection_info(tenant)
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ import requests
 
 from ..client import Body, Client
 from ..conftest import Summary
+from ..heat_servers import USER
 from ..node_clusters import leaks
 from ..node_clusters.ansible_server import AnsibleServer
 from ..openstack.clusters import belongings
@@ -29,7 +30,7 @@ from ..testbed.release import NEWEST
 from ..testbed.tacker import Conductor
 from ..vnf import Vnf
 from . import clusters
-from .clusters import CANARY, MASTERS, PATIENCE, USER, WORKERS, Place
+from .clusters import CANARY, MASTERS, PATIENCE, WORKERS, Place
 
 pytestmark = pytest.mark.alone("tacker")
 SAMPLE, PROJECT = "kubespray", "kubespray"

@@ -11,14 +11,16 @@ import yaml
 
 from ..client import Body, Client
 from ..conftest import Summary
+from ..heat_servers import USER
 from ..node_clusters import leaks
+from ..objects import claim_of, pod_with_claim
 from ..openstack.clusters import belongings
 from ..openstack.servers import machine
 from ..testbed.ledger import Ledger
 from ..testbed.tacker import Conductor
 from ..vnf import Vnf
 from . import clusters
-from .clusters import CANARY, MASTERS, USER, WORKERS, Place
+from .clusters import CANARY, MASTERS, WORKERS, Place
 from .conftest import CIDR
 
 pytestmark = pytest.mark.alone("tacker")
@@ -160,34 +162,14 @@ def phase(vnf: Vnf) -> str:
 
 def claim(vnf: Vnf) -> None:
     """A claim has the volume."""
-    spec = {
-        "accessModes": ["ReadWriteMany"],
-        "storageClassName": "",
-        "volumeName": VOLUME,
-        "resources": {"requests": {"storage": "32Mi"}},
-    }
-    clusters.apply(vnf, {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": VOLUME}, "spec": spec})
+    clusters.apply(vnf, claim_of(VOLUME))
     bound = "--for=jsonpath={.status.phase}=Bound"
     clusters.kubectl(vnf, "wait", f"persistentvolumeclaim/{VOLUME}", bound, f"--timeout={WITHIN}")
 
 
 def run(vnf: Vnf, line: str, node: str = "") -> str:
     """What a Pod prints that has the claim at /data, after it has ended well."""
-    container = {
-        "name": "one",
-        "image": "bed.test/web:1",
-        "imagePullPolicy": "IfNotPresent",
-        "command": ["/bin/sh", "-euc", line],
-        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
-    }
-    spec = {
-        "restartPolicy": "Never",
-        "securityContext": {"runAsUser": 65534},
-        "containers": [container],
-        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": VOLUME}}],
-        **({"nodeName": node} if node else {}),
-    }
-    clusters.apply(vnf, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": spec})
+    clusters.apply(vnf, pod_with_claim("one", VOLUME, line, node))
     clusters.kubectl(vnf, "wait", "pod/one", "--for=jsonpath={.status.phase}=Succeeded", f"--timeout={WITHIN}")
     printed = clusters.kubectl(vnf, "logs", "one")
     clusters.kubectl(vnf, "delete", "pod", "one", "--timeout=240s")
