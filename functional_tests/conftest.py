@@ -126,6 +126,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """What is wrong with the whole run, and what tests have counted, whichever process they ran in."""
     for what, objects in config.stash.get(_FAULTS, {}).items():

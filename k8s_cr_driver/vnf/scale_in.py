@@ -26,7 +26,8 @@ from k8s_cr_driver.writes.write_errors import is_denied, is_denied_for_good
 
 LOG = logs.logger(__name__)
 
-MANAGER = "k8s-cr-driver-scale-in"
+MANAGER = "k8s-cr-scale-in"
+"""Unlike `marks.manager` of any instance, whatever its name."""
 
 
 class Choice(NamedTuple):

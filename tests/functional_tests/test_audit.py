@@ -15,6 +15,7 @@ from k8s_cr_driver.journal.entries import InventoryContent, form
 from k8s_cr_driver.journal.inventory import INVENTORY_LABEL
 from k8s_cr_driver.objects.keys import ObjectKey
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL, manager
+from k8s_cr_driver.vnf import scale_in
 
 A, B = "aaaaaaaa-0000-4000-8000-000000000000", "bbbbbbbb-0000-4000-8000-000000000000"
 TACKER = "system:serviceaccount:kube-system:tacker"
@@ -114,7 +115,9 @@ def test_what_an_object_of_the_instance_owns_is_the_instances() -> None:
         by_user("ReplicaSet", "web-1", "2", ownerReferences=[{"uid": "1"}]),
         by_user("Pod", "web-1-a", "3", ownerReferences=[{"uid": "2"}]),
     ]
-    assert wrong(*events, event("delete", "Pod", "web-1-a", "3")) == []
+    annotated = event("patch", "Pod", "web-1-a", "3")
+    annotated["requestURI"] += f"?fieldManager={scale_in.MANAGER}&force=true"
+    assert wrong(*events, annotated, event("delete", "Pod", "web-1-a", "3")) == []
     assert len(wrong(*events[1:], event("delete", "Pod", "web-1-a", "3"))) == 1
 
 
