@@ -10,13 +10,11 @@ from k8s_cr_driver.cli.output import enumerated
 from k8s_cr_driver.objects import crds
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.immutable import changed_fields
+from k8s_cr_driver.objects.immutable import REPLACE, changed_fields, is_replaced
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.objects.marks import SHARED
 from k8s_cr_driver.objects.quantities import is_less
 from k8s_cr_driver.package.crd_changes import narrowed
-from k8s_cr_driver.resources.base import REPLACE
-from k8s_cr_driver.resources.registry import resource_for
 
 _CLAIM, _STORAGE = GroupKind("", "PersistentVolumeClaim"), ("spec", "resources", "requests", "storage")
 _NEVER_REPLACED = "or rename the object: its kind is never replaced"
@@ -31,7 +29,7 @@ def immutable_changes(old: Sequence[Object], new: Sequence[Object]) -> Iterator[
         key = key_of(obj)
         was = before.get(key)
         is_shared = key.group_kind in SHARED
-        if was is None or (resource_for(obj).replace_strategy() and not is_shared):
+        if was is None or (is_replaced(obj) and not is_shared):
             continue
         for path in changed_fields(was, obj):
             found[path, _NEVER_REPLACED if is_shared else _REPLACED].append(key)

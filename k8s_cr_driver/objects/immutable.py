@@ -12,11 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from k8s_cr_driver.objects.fields import field, mapping, sequence
-from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, kind_of
+from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, annotations_of, kind_of
 from k8s_cr_driver.objects.quantities import as_amount
 
 _RBAC, _RESOURCE, _STORAGE = "rbac.authorization.k8s.io", "resource.k8s.io", "storage.k8s.io"
 _SELECTOR, _SPEC, _CLAIM_TEMPLATES = "spec.selector", "spec", "spec.volumeClaimTemplates"
+REPLACE = "k8s-cr-driver/replace"
+"""Annotation `k8s-cr-driver/replace: "true"`: delete the object and create it again when an immutable field changes."""
+_REPLACED = frozenset({GroupKind("", "Pod"), GroupKind("batch", "Job")})
+"""Kinds of which that holds without the annotation."""
 _SERVICE = GroupKind("", "Service")
 _REQUEST = GroupKind("certificates.k8s.io", "CertificateSigningRequest")
 _ROLE = ("roleRef.apiGroup", "roleRef.kind", "roleRef.name")
@@ -100,6 +104,11 @@ _REPORTED_AS = {
     "volumeMode": "spec.volumeMode",
 }
 """Names of fields in refusals, and those in manifests, where they differ."""
+
+
+def is_replaced(manifest: Object) -> bool:
+    """Whether a change of an immutable field deletes the object and creates it again."""
+    return kind_of(manifest) in _REPLACED or annotations_of(manifest).get(REPLACE) == "true"
 
 
 def changed_fields(old: Object, new: Object) -> list[str]:

@@ -35,6 +35,8 @@ CLAIMED = "k8s-cr-driver/claimed"
 
 KEEP = "k8s-cr-driver/keep"
 """Annotation `k8s-cr-driver/keep: "true"`: terminate and prune release the object and do not delete it."""
+OPTIONAL = "k8s-cr-driver/optional"
+"""Annotation `k8s-cr-driver/optional: "true"`: no operation waits for the object longer than for the others."""
 KEPT_BY = "kept-by-k8s-cr-driver"
 """The field manager of the fields of a released object that is kept, or shared; their values stay."""
 KEEPS = "keeps.k8s-cr-driver"
@@ -56,6 +58,11 @@ def has_been_adopted(live: Object) -> bool:
 
 def is_kept(live: Object) -> bool:
     return annotations_of(live).get(KEEP) == "true"
+
+
+def is_optional(manifest: Object) -> bool:
+    """Whether an operation is complete without the object: it is applied, and reported if it is not ready."""
+    return annotations_of(manifest).get(OPTIONAL) == "true"
 
 
 def manager(instance: str) -> str:

@@ -37,7 +37,6 @@ from k8s_cr_driver.objects.keys import (
     annotations_of,
     key_of,
 )
-from k8s_cr_driver.objects.rule_texts import NO_ACTIVITY, no_activity_seconds
 from k8s_cr_driver.resources.health import Health, State, assess, operator_rules
 from k8s_cr_driver.resources.health.custom import terminating
 from k8s_cr_driver.resources.health.model import HELD_IN_ADMISSION, PAUSED, suspended, waiting
@@ -53,10 +52,6 @@ ANY = "*"
 PODS = GroupKind("", "Pod")
 REPLICAS = ("spec", "replicas")
 """The path of the wanted count in most kinds that have one."""
-OPTIONAL = "k8s-cr-driver/optional"
-"""Annotation `k8s-cr-driver/optional: "true"`: no operation waits for the object longer than for the others."""
-REPLACE = "k8s-cr-driver/replace"
-"""Annotation `k8s-cr-driver/replace: "true"`: delete the object and create it again when an immutable field changes."""
 
 
 @dataclass(frozen=True)
@@ -374,15 +369,3 @@ class CustomResource:
     def is_rotated(self) -> bool:
         """Whether others refer to the object, and a change of its spec takes effect only by a reference to another object."""
         return False
-
-    def is_optional(self) -> bool:
-        """Whether the operation is complete without it: it is applied, and reported if it is not ready."""
-        return annotations_of(self.manifest).get(OPTIONAL) == "true"
-
-    def no_activity_timeout(self) -> float | None:
-        """Seconds after which an operation ends if nothing of the object, or below it, has moved; None: it does not."""
-        return no_activity_seconds(annotations_of(self.manifest).get(NO_ACTIVITY))
-
-    def replace_strategy(self) -> bool:
-        """Whether a change of an immutable field deletes the object and creates it again."""
-        return annotations_of(self.manifest).get(REPLACE) == "true"

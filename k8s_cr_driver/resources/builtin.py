@@ -169,16 +169,6 @@ class Pod(CustomResource):
     def runs_to_end(self) -> bool:
         return field(self.manifest, "spec", "restartPolicy") in ("OnFailure", "Never")
 
-    def replace_strategy(self) -> bool:
-        return True
-
-
-class Job(CustomResource):
-    group, kind = "batch", "Job"
-
-    def replace_strategy(self) -> bool:
-        return True
-
 
 def _ordinal(pod: Object) -> int:
     ordinal = pod["metadata"]["name"].rpartition("-")[2]

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from k8s_cr_driver.engine.run.nodes import Desired
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, passes
 from k8s_cr_driver.objects.keys import GroupKind, ObjectKey, split
-from k8s_cr_driver.objects.marks import is_managed
+from k8s_cr_driver.objects.marks import is_managed, is_optional
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf.rotation import Persist
 from k8s_cr_driver.writes.context import WriteContext
@@ -39,7 +39,7 @@ def check(
         return
     tried = trial(context, persist)
     for obj in wanted:
-        if obj.is_optional() and obj.key not in recreated:
+        if is_optional(obj.manifest) and obj.key not in recreated:
             continue
         why = persist(functools.partial(_tried, tried, obj, is_recreated=obj.key in recreated))
         if why and not (type(why) in (Refused, NotReplaced) and obj.key.group_kind in redefined):

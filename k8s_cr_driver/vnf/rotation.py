@@ -18,6 +18,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.immutable import is_replaced
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of, kind_of, split
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL, is_managed
 from k8s_cr_driver.resources.registry import resource_for
@@ -36,7 +37,7 @@ class Persist(Protocol):
 
 def mark(desired: Sequence[Object]) -> list[Object]:
     """Annotates the objects that are rotated with the digests of their contents, and returns them."""
-    rotated = [obj for obj in desired if (known := resource_for(obj)).is_rotated() and not known.replace_strategy()]
+    rotated = [obj for obj in desired if resource_for(obj).is_rotated() and not is_replaced(obj)]
     for obj in rotated:
         obj["metadata"]["annotations"] = {**annotations_of(obj), CONTENT: _digest(obj)}
     return rotated

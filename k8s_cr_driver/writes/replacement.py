@@ -12,10 +12,10 @@ from __future__ import annotations
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, Said, passes
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import entries, integer, mapping, sequence, text
+from k8s_cr_driver.objects.immutable import is_replaced
 from k8s_cr_driver.objects.keys import GroupKind, Object, is_of_every_namespace, kind_of
 from k8s_cr_driver.objects.marks import is_created
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.context import WriteContext, with_owner_labels
 from k8s_cr_driver.writes.write_errors import Immutable, NotReplaced, may_pass, other_faults
 
@@ -36,7 +36,7 @@ def refused(context: WriteContext, obj: CustomResource, resource: Resource, refu
 
 def may_be_replaced(obj: CustomResource, live: Object) -> bool:
     """A rollback must be able to undo what only the new manifest allowed."""
-    return bool(obj.replace_strategy() or resource_for(live).replace_strategy())
+    return is_replaced(obj.manifest) or is_replaced(live)
 
 
 def not_created(

@@ -13,11 +13,11 @@ from collections.abc import Collection, Set
 from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Forbidden, Refused, Said, passes
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.fields import entries, field
-from k8s_cr_driver.objects.immutable import changed_fields, concerns
+from k8s_cr_driver.objects.immutable import REPLACE, changed_fields, concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, is_of_every_namespace
 from k8s_cr_driver.objects.managed_fields import has_applier, managers_of
 from k8s_cr_driver.objects.marks import KEEP, KEPT_BY, SHARED, is_kept, manager, users
-from k8s_cr_driver.resources.base import REPLACE, CustomResource
+from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import explicit_count
 
 NOT_RESTORED = "Values taken from other managers by force are restored by neither rollback nor terminate."

@@ -16,11 +16,11 @@ from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.journal.entries import InventoryContent, form
 from k8s_cr_driver.journal.inventory import INVENTORY_LABEL
 from k8s_cr_driver.objects import marks
+from k8s_cr_driver.objects.immutable import REPLACE
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object
-from k8s_cr_driver.objects.marks import SHARED
+from k8s_cr_driver.objects.marks import OPTIONAL, SHARED
 from k8s_cr_driver.objects.rule_texts import FAILED_WHEN, IGNORE_GENERATION, NO_ACTIVITY, READY_WHEN, SUSPENDED_WHEN
 from k8s_cr_driver.package import manifests, reserved_marks
-from k8s_cr_driver.resources.base import OPTIONAL, REPLACE
 from k8s_cr_driver.vnf.vdus import VDU
 from tests.instance import BLUE, config_map, crontab_crd, deployment, obj
 

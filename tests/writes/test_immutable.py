@@ -10,7 +10,7 @@ import pytest
 
 from k8s_cr_driver.cli.package_update import immutable_changes
 from k8s_cr_driver.errors import ApiError, Refused
-from k8s_cr_driver.objects.immutable import changed_fields
+from k8s_cr_driver.objects.immutable import changed_fields, is_replaced
 from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.objects.marks import KEEP, SHARED
 from k8s_cr_driver.resources.registry import resource_for
@@ -149,7 +149,7 @@ def test_a_kind_that_is_always_replaced_is_no_problem_for_either(case: Case) -> 
     old, new = case.manifest(case.before), case.manifest(case.after)
     assert not list(immutable_changes([old], [new]))
     assert isinstance(judged(old, new, case.where), Immutable)
-    assert resource_for(new).replace_strategy()
+    assert is_replaced(new)
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])

@@ -28,6 +28,7 @@ from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
+from k8s_cr_driver.objects.marks import is_optional
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.freshness import ACCEPTED, last_written
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC, waiting
@@ -90,7 +91,7 @@ class Applier:
         node = self.nodes[key]
         is_to_be_sent = node.phase is Phase.SENDING or (node.phase is Phase.BLOCKED and not node.needs)
         is_replaced = node.is_held or (node.live is not None and node.replaces(node.live))
-        return not node.obj.is_optional() or is_to_be_sent or is_replaced
+        return not is_optional(node.obj.manifest) or is_to_be_sent or is_replaced
 
     def live(self) -> list[tuple[Resource, Object]]:
         """The desired objects as they are now, as far as they are stored: reviews are not."""
@@ -367,7 +368,7 @@ class Applier:
         self.unready[node.key] = None
 
     def _give_up(self, node: Desired, failed_at: float) -> None:
-        if node.failed_at == failed_at and not node.obj.is_optional():
+        if node.failed_at == failed_at and not is_optional(node.obj.manifest):
             raise Overdue(headline=f"not ready, and {node.key} has failed")
 
 

@@ -22,6 +22,7 @@ from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, ObjectKey, split
+from k8s_cr_driver.objects.marks import is_optional
 from k8s_cr_driver.writes.create_or_apply import refusal, trial_of
 from k8s_cr_driver.writes.unchanged import differs
 from k8s_cr_driver.writes.write_errors import ADMISSION, NotReplaced, missing, with_policy_remedy
@@ -119,7 +120,7 @@ class Asks:
     def _can_do_without(self, node: Desired, why: DriverError) -> bool:
         """Whether the run ends well though the object is refused."""
         dependents: dict[ObjectKey, list[Desired]] = {}
-        for one in self._nodes.values() if node.obj.is_optional() and isinstance(why, Refused) else ():
+        for one in self._nodes.values() if is_optional(node.obj.manifest) and isinstance(why, Refused) else ():
             for need in self._needs[one.key]:
                 dependents.setdefault(need, []).append(one)
         return isinstance(why, Refused) and can_do_without(node, dependents)

@@ -19,7 +19,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, kind_of
-from k8s_cr_driver.objects.marks import SHARED, is_kept
+from k8s_cr_driver.objects.marks import SHARED, is_kept, is_optional
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.delete import announce
 from k8s_cr_driver.writes.guests import Guests
@@ -46,7 +46,7 @@ class Rest:
 
     def holds_up(self) -> bool:
         """Whether each object of the set that is not ready is applied, and waits for objects of the rest, not ready either."""
-        unready = [node for key in self._applier.unready if not (node := self._applier.nodes[key]).obj.is_optional()]
+        unready = [node for key in self._applier.unready if not is_optional((node := self._applier.nodes[key]).obj.manifest)]
         if not all(node.obj.sums_up and node.phase is Phase.SENT for node in unready):
             return False
         others = [live for live in self._members.listed().values() if not resource_for(live).health(live).settled]

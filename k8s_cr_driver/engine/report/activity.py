@@ -19,7 +19,9 @@ from k8s_cr_driver.engine.report.progress_log import Timeouts
 from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.engine.run.nodes import Desired, Phase, ToDelete, version
 from k8s_cr_driver.objects.fields import text
-from k8s_cr_driver.objects.keys import Object, ObjectKey
+from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of
+from k8s_cr_driver.objects.marks import is_optional
+from k8s_cr_driver.objects.rule_texts import NO_ACTIVITY, no_activity_seconds
 
 AGAIN = 10.0
 """Seconds until the next look after one that could not read all."""
@@ -33,7 +35,7 @@ class Activity:
     def __init__(self, run: Run, apply: Mapping[ObjectKey, Desired], timeouts: Timeouts) -> None:
         self._loop, self._clock, self._timeouts = run.loop, run.client.connection.clock, timeouts
         self._limit = run.operation.no_activity or math.inf
-        limits = {key: node.obj.no_activity_timeout() for key, node in apply.items()}
+        limits = {key: no_activity_seconds(annotations_of(node.obj.manifest).get(NO_ACTIVITY)) for key, node in apply.items()}
         self._limits = {key: limit for key, limit in limits.items() if limit}
         self._is_on = bool(self._limits) or self._limit < math.inf
         self._versions: dict[ObjectKey, str] = {}
@@ -90,7 +92,7 @@ class Activity:
     def _nodes(self) -> Mapping[ObjectKey, Desired | ToDelete]:
         """What the run waits for."""
         awaited = self._timeouts.open_nodes()
-        return {node.key: node for node in awaited if isinstance(node, ToDelete) or not node.obj.is_optional()}
+        return {node.key: node for node in awaited if isinstance(node, ToDelete) or not is_optional(node.obj.manifest)}
 
     def _still(self, nodes: Mapping[ObjectKey, Desired | ToDelete]) -> Collection[ObjectKey]:
         """The objects that stand still for longer than they may; all of them if nothing of the operation moves."""

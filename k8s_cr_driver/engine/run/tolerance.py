@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from k8s_cr_driver.engine.run.nodes import Desired, Phase
 from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused, Said
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, ObjectKey
+from k8s_cr_driver.objects.marks import is_optional
 from k8s_cr_driver.writes.write_errors import Immutable, NotReplaced, is_transient
 
 SCHEMA_GRACE = 5.0
@@ -81,7 +82,7 @@ def can_do_without(node: Desired, dependents: Mapping[ObjectKey, Sequence[Desire
         more = {one.key: one for one in dependents.get(todo.pop().key, ()) if one.key not in found}
         found |= more
         todo += more.values()
-    return all(one.obj.is_optional() for one in found.values())
+    return all(is_optional(one.obj.manifest) for one in found.values())
 
 
 def _is_missing(error: Exception | None) -> bool:
