@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from k8s_cr_driver.capi import contract, paused, topology, versions
 from k8s_cr_driver.objects.fields import mapping, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, SecretEntry, key_of
-from k8s_cr_driver.resources.base import Children, CustomResource
+from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.health.custom import stored_suffices, terminating
 from k8s_cr_driver.resources.health.freshness import behind
 from k8s_cr_driver.resources.health.model import waiting
+from k8s_cr_driver.resources.hooks import Children
 
 SECRET = GroupKind("", "Secret")
 UNREACHABLE = "k8s-cr-driver/unreachable"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from k8s_cr_driver.capi import contract, paused, versions
@@ -12,10 +12,25 @@ from k8s_cr_driver.capi.rollout import rolled_out
 from k8s_cr_driver.objects.crds import status_selector
 from k8s_cr_driver.objects.fields import integer, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, as_selector, key_of, labels
-from k8s_cr_driver.resources.base import ANY, REPLICAS, Children, CustomResource
+from k8s_cr_driver.resources.base import ANY, REPLICAS, CustomResource
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.health.custom import terminating
 from k8s_cr_driver.resources.health.model import waiting
+from k8s_cr_driver.resources.hooks import Children, Scaling
+
+
+@dataclass(frozen=True)
+class MachineScaling(Scaling):
+    """`annotations` are those of what has the count."""
+
+    annotations: Mapping[str, str]
+    removal_annotations: ClassVar[Mapping[str, str]] = {contract.DELETE_MACHINE: "true"}
+
+    def autoscaler(self) -> str:
+        """The annotations that make it a node group of the cluster autoscaler (its documents, "clusterapi", "Enabling")."""
+        if not (found := contract.AUTOSCALED & self.annotations.keys()):
+            return ""
+        return f"the cluster autoscaler sets it, by the annotations {', '.join(sorted(found))}; change these, or remove them"
 
 
 class MachineOwner(CustomResource):
@@ -50,14 +65,8 @@ class MachineOwner(CustomResource):
         """Most templates are immutable; a change of a bootstrap template reaches no Machine that exists."""
         return self.key.kind.endswith(contract.ROTATED)
 
-    def removal_annotations(self) -> Mapping[str, str]:
-        return {contract.DELETE_MACHINE: "true"}
-
-    def autoscaler(self) -> str:
-        """The annotations that make it a node group of the cluster autoscaler (its documents, "clusterapi", "Enabling")."""
-        if not (found := contract.AUTOSCALED & self.annotations().keys()):
-            return ""
-        return f"the cluster autoscaler sets it, by the annotations {', '.join(sorted(found))}; change these, or remove them"
+    def scaling(self) -> Scaling:
+        return MachineScaling(self.annotations())
 
 
 class Machine(MachineOwner):

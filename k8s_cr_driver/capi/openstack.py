@@ -15,10 +15,10 @@ from k8s_cr_driver.capi import contract
 from k8s_cr_driver.capi.machines import MachineOwner
 from k8s_cr_driver.objects.fields import field, mapping, text
 from k8s_cr_driver.objects.keys import CloudEntry, GroupKind, Object, ObjectKey, SecretEntry, as_selector, key_of, labels
-from k8s_cr_driver.resources.base import Children
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.health.model import waiting
 from k8s_cr_driver.resources.health.silence import is_unwritten
+from k8s_cr_driver.resources.hooks import Children
 
 GROUP = f"infrastructure.{contract.GROUP}"
 CLUSTERS = GroupKind(GROUP, "OpenStackCluster")

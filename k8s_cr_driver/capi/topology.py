@@ -15,11 +15,12 @@ from k8s_cr_driver.capi.control_plane import ControlPlane
 from k8s_cr_driver.capi.machines import MachineOwner
 from k8s_cr_driver.objects.fields import ListEntry, entries, integer, mapping, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of, labels
-from k8s_cr_driver.resources.base import REPLICAS, Children, CustomResource
+from k8s_cr_driver.resources.base import REPLICAS, CustomResource
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.health.conditions import is_trouble, status_of
 from k8s_cr_driver.resources.health.freshness import is_stale
 from k8s_cr_driver.resources.health.model import waiting
+from k8s_cr_driver.resources.hooks import Children
 from k8s_cr_driver.resources.registry import resource_for
 
 
@@ -47,7 +48,7 @@ class TopologyPart(MachineOwner):
 
     def replicas(self) -> tuple[str, ...] | None:
         """None where the autoscaler sets the count: the controller would undo that if the topology had one."""
-        return None if self.autoscaler() else (*self.path, "replicas")
+        return None if self.scaling().autoscaler() else (*self.path, "replicas")
 
     def children(self, live: Object | None = None) -> Children:
         del live

@@ -19,9 +19,7 @@ No hook makes a request: a kind knows what to read of an object, the engine read
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from k8s_cr_driver.objects.crds import scale_path, status_selector
@@ -43,6 +41,7 @@ from k8s_cr_driver.resources.health.model import HELD_IN_ADMISSION, PAUSED, susp
 from k8s_cr_driver.resources.health.rest import held_in_admission
 from k8s_cr_driver.resources.health.rules import Rules, of_annotations, of_package
 from k8s_cr_driver.resources.health.status_fields import has_ended
+from k8s_cr_driver.resources.hooks import Children, Orphans, Scaling
 
 _Self = TypeVar("_Self", bound="CustomResource")
 
@@ -52,41 +51,6 @@ ANY = "*"
 PODS = GroupKind("", "Pod")
 REPLICAS = ("spec", "replicas")
 """The path of the wanted count in most kinds that have one."""
-
-
-@dataclass(frozen=True)
-class Children:
-    """Which objects are the VNFCs of an object: those of `kind` in `namespace` that it controls (ownerReferences), or itself.
-
-    `selector` is a label selector that finds them all, and may find others. `through` are the kinds between, from the top:
-    a Deployment controls ReplicaSets, and these the Pods; the selector finds them, too. `version` may be "": any.
-    With `by_selector` they are what the selector finds, whoever controls them; one that is "" finds none. Only those that an
-    object of the instance controls are deleted, and a replica may be several of them, unless they are `one_each`. With
-    `or_replicas` each replica is a VNFC as long as there are none.
-    """
-
-    kind: GroupKind
-    version: str
-    namespace: str
-    selector: str
-    through: tuple[GroupKind, ...] = ()
-    by_selector: bool = False
-    or_replicas: bool = False
-    one_each: bool = False
-
-
-@dataclass(frozen=True)
-class Orphans:
-    """
-    Objects that the controller of a deleted object leaves behind: those of `kind` in `namespace` with such `names` that the
-    label selector finds; "" finds all.
-    """
-
-    kind: GroupKind
-    version: str
-    namespace: str
-    names: re.Pattern[str]
-    selector: str = ""
 
 
 class CustomResource:
@@ -100,9 +64,6 @@ class CustomResource:
     kind: ClassVar[str] = ""
     checks_changes: ClassVar[bool] = False
     """Whether the kind has `change_error` or `is_changed_last`, for which a change of the package reads the live object."""
-
-    few_unavailable: ClassVar[str] = ""
-    """Why `max_unavailable` is a limit, as a clause of a message."""
 
     silent_deletion: ClassVar[float] = 0.0
     """Seconds for which its controller may be at work on a deletion without any write, if that is longer than usual."""
@@ -273,10 +234,9 @@ class CustomResource:
         """The path of the wanted count, None if the kind cannot be scaled."""
         return scale_path(self.crd, self.manifest["apiVersion"], "specReplicasPath")
 
-    def count_error(self, count: int) -> str:
-        """Why the object cannot have that count, and the remedy; "" if it can."""
-        del count
-        return ""
+    def scaling(self) -> Scaling:
+        """Which counts it can have, and in which order its VNFCs go."""
+        return Scaling()
 
     def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
         """
@@ -306,10 +266,6 @@ class CustomResource:
         """Whether `live` is to become this object only when the others of the set are ready."""
         del live
         return False
-
-    def autoscaler(self) -> str:
-        """What else sets the count and would undo a scale, and the remedy; "" if nothing does."""
-        return ""
 
     def orphans(self) -> Orphans | None:
         """What a terminate deletes together with the object, whose manifest is the live one."""
@@ -343,23 +299,6 @@ class CustomResource:
     def runs_to_end(self) -> bool:
         """Whether it may run to an end at all, by its manifest."""
         return True
-
-    def max_unavailable(self, count: int) -> int:
-        """How many of `count` children may be deleted, or not ready, at the same time."""
-        return count
-
-    def awaited_revision(self, live: Object) -> str:
-        """The revision that its children are to have, if it replaces none of them while one is not ready, else ""."""
-        return ""
-
-    def removal_annotations(self) -> Mapping[str, str]:
-        """The annotations of a child that make its controller remove it first in a scale in; none if it knows none."""
-        return {}
-
-    def removal_order(self, several: Sequence[Object]) -> list[Object] | None:
-        """The children in the order in which a scale in removes them, None if that is unknown."""
-        del several
-        return None
 
     def delete_before(self, others: Iterable[Object]) -> list[ObjectKey]:
         """Those of `others` that may be deleted only after this object."""

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 from k8s_cr_driver.objects.fields import entries, field, mapping, text, texts
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, as_selector, key_of, labels
-from k8s_cr_driver.resources.base import PODS, REPLICAS, Children, CustomResource, Orphans
+from k8s_cr_driver.resources.base import PODS, REPLICAS, CustomResource
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.health.freshness import repeated, unobserved
+from k8s_cr_driver.resources.hooks import Children, Orphans, Scaling
 
 CLAIMS = GroupKind("", "PersistentVolumeClaim")
 REPLICA_SETS = GroupKind("apps", "ReplicaSet")
@@ -23,6 +24,27 @@ RETAINED = {"whenDeleted": "Retain", "whenScaled": "Retain"}
 CLAIM_TEMPLATES = "volumeClaimTemplates"
 
 _OPERATORS = {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})", "Exists": "{key}", "DoesNotExist": "!{key}"}
+
+
+class ByDeletionCost(Scaling):
+    """Pods that are not ready go before all others, and then the cheapest (ReplicaSet, "Pod deletion cost")."""
+
+    removal_annotations: ClassVar[Mapping[str, str]] = {"controller.kubernetes.io/pod-deletion-cost": "-2147483648"}
+
+
+class ByOrdinal(Scaling):
+    """Pods have numbers, and are replaced one by one."""
+
+    def removal_order(self, several: Sequence[Object]) -> list[Object]:
+        """From the highest ordinal down (StatefulSet, "Deployment and Scaling Guarantees")."""
+        return sorted(several, key=_ordinal, reverse=True)
+
+    def awaited_revision(self, live: Object) -> str:
+        """Unless its Pods start in parallel, or some are to stay as they are (StatefulSet, "Forced rollback")."""
+        strategy = mapping(live, "spec", "updateStrategy")
+        is_rolling = strategy.get("type") != "OnDelete" and not field(strategy, "rollingUpdate", "partition")
+        is_ordered = field(live, "spec", "podManagementPolicy") != "Parallel"
+        return text(live, "status", "updateRevision") if is_rolling and is_ordered and not unobserved(live) else ""
 
 
 class Workload(CustomResource):
@@ -45,9 +67,8 @@ class Workload(CustomResource):
 class ReplicaSet(Workload):
     group, kind = "apps", "ReplicaSet"
 
-    def removal_annotations(self) -> Mapping[str, str]:
-        """Its controller removes Pods that are not ready before all others (ReplicaSet, "Pod deletion cost")."""
-        return {"controller.kubernetes.io/pod-deletion-cost": "-2147483648"}
+    def scaling(self) -> Scaling:
+        return ByDeletionCost()
 
 
 class Deployment(ReplicaSet):
@@ -68,16 +89,8 @@ class StatefulSet(Workload):
         name, _, ordinal = text(orphan, "metadata", "name").rpartition("-")
         return name == self.key.name and ordinal.isascii() and ordinal.isdecimal()
 
-    def awaited_revision(self, live: Object) -> str:
-        """Unless its Pods start in parallel, or some are to stay as they are (StatefulSet, "Forced rollback")."""
-        strategy = mapping(live, "spec", "updateStrategy")
-        is_rolling = strategy.get("type") != "OnDelete" and not field(strategy, "rollingUpdate", "partition")
-        is_ordered = field(live, "spec", "podManagementPolicy") != "Parallel"
-        return text(live, "status", "updateRevision") if is_rolling and is_ordered and not unobserved(live) else ""
-
-    def removal_order(self, several: Sequence[Object]) -> list[Object]:
-        """From the highest ordinal down (StatefulSet, "Deployment and Scaling Guarantees")."""
-        return sorted(several, key=_ordinal, reverse=True)
+    def scaling(self) -> Scaling:
+        return ByOrdinal()
 
     def orphans(self) -> Orphans | None:
         """The claims of its pods, by the names and labels that its controller gives them.

@@ -44,7 +44,8 @@ def of(objects: Sequence[Object], namespace: str, defaults: Mapping[str, Any]) -
         if not is_plain and one.part:
             choices.append(Choice(str(one), "no VDU", "another object has the same name; annotate one in the VNFD's words"))
             continue
-        autoscaler = one.autoscaler() or autoscaled.get(one.key._replace(namespace=one.key.namespace or namespace), "")
+        key = one.key._replace(namespace=one.key.namespace or namespace)
+        autoscaler = one.scaling().autoscaler() or autoscaled.get(key, "")
         vdu = _vdu(one, wanted or _id(one, {vdu.id for vdu in vdus}), autoscaler, defaults)
         if not is_plain and not wanted:
             annotated[one.key] = vdu.id
@@ -100,7 +101,7 @@ def _count(obj: CustomResource) -> int | None:
 
 
 def _delta(obj: CustomResource, count: int) -> int:
-    return next((step for step in range(1, _DELTAS + 1) if not obj.count_error(count + step)), 1)
+    return next((step for step in range(1, _DELTAS + 1) if not obj.scaling().error(count + step)), 1)
 
 
 def _autoscaled(objects: Sequence[Object], namespace: str) -> dict[ObjectKey, str]:

@@ -153,7 +153,7 @@ def _changed(vdu: str, assigned: VduObjects, change: int) -> int:
     if vdu not in assigned:
         raise InvalidRequest(f"VDU {vdu} is not part of this instance; its VDUs: {', '.join(sorted(assigned))}")
     obj = assigned[vdu]
-    if why := obj.autoscaler():
+    if why := obj.scaling().autoscaler():
         raise InvalidRequest(f"aspectId: VDU {vdu} is {obj}. Its count cannot be scaled: {why}")
     path = obj.replicas()
     if not path:
@@ -177,6 +177,6 @@ def check(after: VduObjects, before: VduObjects, most: int = VNFCS) -> None:
         raise InvalidRequest(f"the VDUs have {total:,} VNFCs together and may have {most:,}; {FEWER}")
     for vdu, obj in after.items():
         count = replicas.count(obj)
-        if count != former.get(vdu) and (why := obj.count_error(count)):
+        if count != former.get(vdu) and (why := obj.scaling().error(count)):
             where = ".".join(obj.replicas() or ())
             raise InvalidRequest(f"VDU {vdu} is {obj}, {where}: cannot be {count}: {why}")

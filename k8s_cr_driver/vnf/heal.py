@@ -108,7 +108,9 @@ class Healing:
 
         So are those that are missing or being deleted, `lost` in number; `several` has none of them.
         """
-        obj, most = self._touched[vdu], self._touched[vdu].max_unavailable(len(several) + lost)
+        obj = self._touched[vdu]
+        scaling = obj.scaling()
+        most = scaling.max_unavailable(len(several) + lost)
         names, unready = _names(chosen), _names(one for one in several if not _is_ready(one))
         if len(names | unready) + lost <= most:
             return True
@@ -121,7 +123,7 @@ class Healing:
                 remedy = "more of them must be ready before any is replaced"
             raise InvalidRequest(
                 f"vnfcInstanceId: VDU {vdu} is {obj}, of whose {len(several) + lost} VNFCs at most {most} may be unavailable "
-                f"at the same time{obj.few_unavailable}. {len(names)} are chosen{others}; {remedy}"
+                f"at the same time{scaling.few_unavailable}. {len(names)} are chosen{others}; {remedy}"
             )
         LOG.info("VNF instance %s: VNFCs of VDU %s are not replaced, %s is only applied again", self._instance, vdu, obj)
         return False

@@ -48,7 +48,7 @@ def concerned(scaled: VduObjects, choice: Choice) -> dict[str, CustomResource]:
     return {
         vdu: obj
         for vdu, obj in scaled.items()
-        if choice.names.get(vdu) and replicas.count(obj) and (choice.by_nfvo or obj.removal_annotations())
+        if choice.names.get(vdu) and replicas.count(obj) and (choice.by_nfvo or obj.scaling().removal_annotations)
     }
 
 
@@ -66,7 +66,7 @@ def request(
             _check(vdu, scaled, members, set(choice.names.get(vdu, ())))
     descent = Descent(client, instance, may_own)
     for vdu, several in members.children.items():
-        for child, asked in _changes(scaled[vdu].removal_annotations(), several, choice.names.get(vdu, ())):
+        for child, asked in _changes(scaled[vdu].scaling().removal_annotations, several, choice.names.get(vdu, ())):
             if _is_own(scaled[vdu], child, descent):
                 _annotate(client, child, asked, must=choice.by_nfvo)
 
@@ -97,9 +97,9 @@ def _is_own(obj: CustomResource, child: Object, descent: Descent) -> bool:
 
 def _check(vdu: str, scaled: VduObjects, members: vnfcs.Members, names: set[str]) -> None:
     obj, several = scaled[vdu], members.children.get(vdu, [])
-    if obj.removal_annotations() or not names:
+    if obj.scaling().removal_annotations or not names:
         return
-    order = obj.removal_order(several)
+    order = obj.scaling().removal_order(several)
     if order is None:
         LOG.warning("%s decides itself which VNFCs of VDU %s a scale in removes, not the grant", obj.key, vdu)
         return

@@ -19,7 +19,8 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, controlled_by, controller_of, key_of, kind_of, split
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL
-from k8s_cr_driver.resources.base import PODS, Children, CustomResource
+from k8s_cr_driver.resources.base import PODS, CustomResource
+from k8s_cr_driver.resources.hooks import Children
 from k8s_cr_driver.resources.replicas import count
 from k8s_cr_driver.vnf.counts import FEWER
 from k8s_cr_driver.vnf.descent import read_owner
@@ -91,7 +92,7 @@ def _number(vdu: str, obj: CustomResource, there: Members) -> int:
 def _in_order(obj: CustomResource, several: list[Object]) -> list[Object]:
     """Those first that a scale in removes first, where that is known, else the newest."""
     newest = sorted(several, key=lambda one: (_created(one), _natural(one["metadata"]["name"])), reverse=True)
-    return obj.removal_order(newest) or newest
+    return obj.scaling().removal_order(newest) or newest
 
 
 def _created(live: Object) -> str:

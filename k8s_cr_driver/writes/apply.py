@@ -99,7 +99,7 @@ def _applied(
         if ignored := ignored_fields(applied, obj.manifest):
             raise immutable(f"{obj.key}: the API server leaves {', '.join(ignored)} as it was", obj, live)
         return applied
-    if context.keep_autoscaled and obj.autoscaler() and of_count(conflict, obj):
+    if context.keep_autoscaled and obj.scaling().autoscaler() and of_count(conflict, obj):
         return _applied(context, without_replicas(obj), resource, live, takes_back=takes_back)
     try:
         if is_of_version(conflict, live, resource.api_version):

@@ -19,7 +19,8 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, bare, key_of, kind_of, labels
 from k8s_cr_driver.objects.marks import CLAIMED, INSTANCE_LABEL, appliers, is_kept, is_managed, is_released
-from k8s_cr_driver.resources.base import CustomResource, Orphans
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.hooks import Orphans
 from k8s_cr_driver.resources.registry import classes, resource_for
 from k8s_cr_driver.writes.context import WriteContext, has_gone
 from k8s_cr_driver.writes.owners import references, release_from_owners

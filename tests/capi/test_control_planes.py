@@ -23,7 +23,7 @@ def control_plane(kind: str = "KubeadmControlPlane", external_etcd: str = "", **
 
 
 def refused(one: CustomResource) -> list[int]:
-    return [count for count in range(6) if one.count_error(count)]
+    return [count for count in range(6) if one.scaling().error(count)]
 
 
 @pytest.mark.parametrize("kind", ["KubeadmControlPlane", "OtherControlPlane"])

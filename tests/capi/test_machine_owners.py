@@ -53,7 +53,7 @@ def test_groups_that_only_sound_alike_are_no_kinds_of_cluster_api() -> None:
 
 def test_etcd_keeps_its_quorum_in_a_control_plane_of_any_provider() -> None:
     one = of("OtherControlPlane", contract.CONTROL_PLANE_GROUP, definition=crd(scale=SCALE))
-    assert [one.max_unavailable(count) for count in range(6)] == [0, 0, 0, 1, 1, 2]
+    assert [one.scaling().max_unavailable(count) for count in range(6)] == [0, 0, 0, 1, 1, 2]
 
 
 def test_names_too_long_for_a_label_are_hashed_in_selectors() -> None:

@@ -87,20 +87,20 @@ def test_a_count_that_is_set_is_seen_by_the_other_parts_of_the_object() -> None:
 
 def test_of_a_topology_control_plane_only_the_annotation_says_that_etcd_is_elsewhere() -> None:
     manifest = cluster()
-    assert parts(manifest)[CONTROL_PLANE].count_error(2)
+    assert parts(manifest)[CONTROL_PLANE].scaling().error(2)
     topology = manifest["spec"]["topology"]
     topology["controlPlane"]["metadata"] = {"annotations": {"k8s-cr-driver/external-etcd": "true"}}
-    assert not parts(manifest)[CONTROL_PLANE].count_error(2)
+    assert not parts(manifest)[CONTROL_PLANE].scaling().error(2)
 
 
 def test_the_count_of_an_entry_that_the_autoscaler_scales_is_never_written() -> None:
     part = parts(annotated(cluster(1, **{"md-0": 2}), **AUTOSCALED))[WORKERS]
     assert part.replicas() is None
-    assert "cluster autoscaler" in part.autoscaler()
+    assert "cluster autoscaler" in part.scaling().autoscaler()
 
 
 def test_of_a_control_plane_in_a_topology_etcd_keeps_its_quorum() -> None:
-    assert [parts(cluster())[CONTROL_PLANE].max_unavailable(count) for count in (1, 3, 5)] == [0, 1, 2]
+    assert [parts(cluster())[CONTROL_PLANE].scaling().max_unavailable(count) for count in (1, 3, 5)] == [0, 1, 2]
 
 
 def health(

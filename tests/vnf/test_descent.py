@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 import pytest
 
@@ -14,6 +15,7 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL, manager
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.hooks import Scaling
 from k8s_cr_driver.vnf import scale_in
 from k8s_cr_driver.vnf.descent import Descent
 from k8s_cr_driver.vnf.scale_in import Choice
@@ -28,11 +30,15 @@ def owns_all(_: ObjectKey) -> bool:
     return True
 
 
+class CostScaling(Scaling):
+    removal_annotations: ClassVar[Mapping[str, str]] = COST
+
+
 class Marking(CustomResource):
     """A kind whose VNFCs a status selects, and whose controller removes those first that are annotated."""
 
-    def removal_annotations(self) -> Mapping[str, str]:
-        return COST
+    def scaling(self) -> Scaling:
+        return CostScaling()
 
 
 @pytest.fixture

@@ -26,4 +26,4 @@ PODS = {"controller.kubernetes.io/pod-deletion-cost": "-2147483648"}
     ],
 )
 def test_what_asks_a_controller_to_remove_a_child_first(api_version: str, kind: str, annotations: dict[str, str]) -> None:
-    assert resource_for(obj(api_version, kind, "blue", "default")).removal_annotations() == annotations
+    assert resource_for(obj(api_version, kind, "blue", "default")).scaling().removal_annotations == annotations

@@ -46,7 +46,7 @@ class StuckPods:
 
     def watch(self, node: Desired, live: Object) -> None:
         """The object is not ready."""
-        if node.key not in self._watched and node.obj.awaited_revision(live):
+        if node.key not in self._watched and node.obj.scaling().awaited_revision(live):
             self._watched.add(node.key)
             self._look_later(node)
 
@@ -54,7 +54,7 @@ class StuckPods:
         self._loop.after(self._operation.share(PATIENCE), self._look, node)
 
     def _look(self, node: Desired) -> None:
-        revision = node.obj.awaited_revision(node.live) if node.live is not None and not node.health.settled else ""
+        revision = node.obj.scaling().awaited_revision(node.live) if node.live is not None and not node.health.settled else ""
         if node.live is None or not revision or self._loop.refusals:
             self._watched.discard(node.key)
             return
@@ -81,7 +81,7 @@ class StuckPods:
             return ""
         found = context.client.list(resource, children.namespace, children.selector)
         own = [one for one in found if controller_of(one) == owner["metadata"]["uid"]]
-        in_order = reversed(obj.removal_order(own) or [])
+        in_order = reversed(obj.scaling().removal_order(own) or [])
         first = next((one for one in in_order if not health_of_made(one).settled), None)
         if first is None or labels(first).get(_REVISION) == revision or is_kept(first) or not _is_stuck(first):
             return ""

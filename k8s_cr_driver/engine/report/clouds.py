@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.keys import CloudEntry, Object
-from k8s_cr_driver.resources.base import Children, CustomResource
+from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.health.silence import NOBODY_ACTS, is_unwritten, remedy, unless_silent
+from k8s_cr_driver.resources.hooks import Children
 from k8s_cr_driver.resources.registry import resource_for
 
 LOOK_EVERY = 30.0

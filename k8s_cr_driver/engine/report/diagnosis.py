@@ -24,11 +24,12 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.fields import entries, text, uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
-from k8s_cr_driver.resources.base import Children, CustomResource
+from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.health.model import PAUSED
 from k8s_cr_driver.resources.health.rules import without_rules
 from k8s_cr_driver.resources.health.silence import NOBODY_ACTS
+from k8s_cr_driver.resources.hooks import Children
 from k8s_cr_driver.resources.registry import health_of_made, resource_for
 
 WITH_EVENTS = 5

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of hooks that few kinds need: a method of `CustomResource` returns each, by default one that does nothing.
+
+A kind that has more to say returns a subclass, with what that needs of the object. As all hooks they make no request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from k8s_cr_driver.objects.keys import GroupKind, Object
+
+
+@dataclass(frozen=True)
+class Children:
+    """Which objects are the VNFCs of an object: those of `kind` in `namespace` that it controls (ownerReferences), or itself.
+
+    `selector` is a label selector that finds them all, and may find others. `through` are the kinds between, from the top:
+    a Deployment controls ReplicaSets, and these the Pods; the selector finds them, too. `version` may be "": any.
+    With `by_selector` they are what the selector finds, whoever controls them; one that is "" finds none. Only those that an
+    object of the instance controls are deleted, and a replica may be several of them, unless they are `one_each`. With
+    `or_replicas` each replica is a VNFC as long as there are none.
+    """
+
+    kind: GroupKind
+    version: str
+    namespace: str
+    selector: str
+    through: tuple[GroupKind, ...] = ()
+    by_selector: bool = False
+    or_replicas: bool = False
+    one_each: bool = False
+
+
+@dataclass(frozen=True)
+class Orphans:
+    """
+    Objects that the controller of a deleted object leaves behind: those of `kind` in `namespace` with such `names` that the
+    label selector finds; "" finds all.
+    """
+
+    kind: GroupKind
+    version: str
+    namespace: str
+    names: re.Pattern[str]
+    selector: str = ""
+
+
+class Scaling:
+    """Which counts an object can have, and in which order its VNFCs go."""
+
+    removal_annotations: ClassVar[Mapping[str, str]] = {}
+    """The annotations of a VNFC that make its controller remove it first in a scale in; none if it knows none."""
+
+    few_unavailable: ClassVar[str] = ""
+    """Why `max_unavailable` is a limit, as a clause of a message."""
+
+    def error(self, count: int) -> str:
+        """Why the object cannot have that count, and the remedy; "" if it can."""
+        del count
+        return ""
+
+    def autoscaler(self) -> str:
+        """What else sets the count and would undo a scale, and the remedy; "" if nothing does."""
+        return ""
+
+    def removal_order(self, several: Sequence[Object]) -> list[Object] | None:
+        """The VNFCs in the order in which a scale in removes them, None if that is unknown."""
+        del several
+        return None
+
+    def max_unavailable(self, count: int) -> int:
+        """How many of `count` VNFCs may be deleted, or not ready, at the same time."""
+        return count
+
+    def awaited_revision(self, live: Object) -> str:
+        """The revision that the VNFCs of `live` are to have, if it replaces none of them while one is not ready, else ""."""
+        del live
+        return ""
