@@ -161,3 +161,33 @@ def union(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     if joined and not (one and other):
         joined["."] = {}
     return joined
+
+
+def common(one: Object, other: Object) -> Object:
+    """What two FieldsV1 have both; all of `one` that is in a field which the other has as a whole."""
+    found = {step: inner if not other[step] else common(inner, other[step]) for step, inner in one.items() if step in other}
+    return {step: inner for step, inner in found.items() if inner or not one[step]}
+
+
+def beyond(fields: Object, manifest: Any) -> Object:
+    """Of a FieldsV1 what the manifest does not set."""
+    found: Object = {}
+    for step, inner in fields.items():
+        part = _part(step, manifest)
+        rest = inner if part is None else beyond(inner, part)
+        if step != "." and (rest or part is None):
+            found[step] = rest
+    return found
+
+
+def _part(step: str, value: Any) -> Any:
+    """What a step leads to; None if that is not there."""
+    kind, _, name = step.partition(":")
+    if isinstance(value, dict):
+        return value.get(name) if kind == "f" else None
+    if not isinstance(value, list) or kind not in ("k", "v"):
+        return None
+    wanted = json.loads(name)
+    if kind == "v":
+        return wanted if wanted in value else None
+    return next((one for one in value if isinstance(one, dict) and wanted.items() <= {**wanted, **one}.items()), None)

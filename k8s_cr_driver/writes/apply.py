@@ -26,10 +26,10 @@ from k8s_cr_driver.package.crd_changes import narrowed
 from k8s_cr_driver.package.merge_keys import repeated_merge_keys
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import explicit_count, without_replicas
-from k8s_cr_driver.writes import crd_losses, taken
+from k8s_cr_driver.writes import crd_losses
 from k8s_cr_driver.writes.conflicts import changed, exactly, is_autoscaled, of_count, read_now, resolved
 from k8s_cr_driver.writes.context import WriteContext, marked, with_owner_labels
-from k8s_cr_driver.writes.release import belongs_to, keep_taken, move_to_version, own_fields, take_back
+from k8s_cr_driver.writes.release import belongs_to, keep_taken, move_to_version, own_fields, take_back, taken_beyond
 from k8s_cr_driver.writes.replacement import may_be_replaced
 from k8s_cr_driver.writes.shared import claimed_by_others, is_co_user, join
 from k8s_cr_driver.writes.unchanged import differs
@@ -144,13 +144,11 @@ def _with_derived_owned(context: WriteContext, obj: CustomResource, resource: Re
 
 def _with_taken_kept(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     """Hands fields that were taken from others to a keeper, if the manifest does not set them any more."""
-    dropped = [] if context.is_trial else taken.dropped(live, obj.manifest)
-    if not dropped:
+    manifest = marked(context, obj, live).manifest
+    if context.is_trial or not taken_beyond(live, context.instance, manifest):
         return live
     context.inventory.fence.before_write()
-    return changed(
-        context, resource, live, lambda now: keep_taken(context.client, context.instance, resource, now, dropped)
-    )
+    return changed(context, resource, live, lambda now: keep_taken(context.client, context.instance, resource, now, manifest))
 
 
 def _check_left_out(context: WriteContext, obj: CustomResource, live: Object, *, is_adopted: bool) -> None:

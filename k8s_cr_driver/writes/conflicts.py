@@ -69,26 +69,20 @@ def resolved(
             raise
         LOG.warning("%s. A rollback leaves it as it is", used)
         return live
-    now = _with_taken_noted(context, obj, resource, now, refusal)
+    if not context.is_trial and (context.inventory.content.is_adopted(now) or is_of_every_namespace(obj.key)):
+        now = _with_taken_noted(context, obj, resource, now)  # the instance releases it
     return again(exactly(now, obj.with_manifest(manifest), unchanged=kind_of(now) in SHARED).manifest, force=True)
 
 
-def _with_taken_noted(
-    context: WriteContext, obj: CustomResource, resource: Resource, live: Object, conflict: ApiError
-) -> Object:
-    """Notes on an object that the instance releases which fields of others it is about to take."""
-    stays = context.inventory.content.is_adopted(live) or is_of_every_namespace(obj.key)
-    if context.is_trial or not stays:
-        return live
+def _with_taken_noted(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     try:  # one that is refused takes nothing
         labelled = exactly(live, obj, unchanged=False)
         context.client.apply(resource, labelled.manifest, context.manager, force=True, dry_run=True, live=live)
     except ApiError as error:
         if error.status == 422:
             raise
-    paths = [where for _, where, _ in conflict.causes]
     context.inventory.fence.before_write()
-    return changed(context, resource, live, lambda now: note_taken(context.client, resource, now, paths))
+    return changed(context, resource, live, lambda now: note_taken(context.client, context.instance, resource, now))
 
 
 def _check_forced(context: WriteContext, resource: Resource, conflict: ApiError, live: Object, manifest: Object) -> Object:

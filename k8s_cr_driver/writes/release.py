@@ -10,15 +10,28 @@ A kept object that the instance needs again is taken back.
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.decoding import decoded
+from k8s_cr_driver.objects.fields import mapping
 from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
-from k8s_cr_driver.objects.managed_fields import handed, has_applier, managers_of, of_version, owning
+from k8s_cr_driver.objects.managed_fields import (
+    appliers_of,
+    beyond,
+    common,
+    handed,
+    has_applier,
+    managers_of,
+    of_version,
+    owning,
+    union,
+)
 from k8s_cr_driver.objects.marks import (
     ADOPTED,
     CREATED_BY_US,
@@ -37,10 +50,14 @@ from k8s_cr_driver.objects.marks import (
     used_by,
     users,
 )
-from k8s_cr_driver.writes import taken
 from k8s_cr_driver.writes.write_errors import is_denied_for_good, is_undeclared
 
 LOG = logs.logger(__name__)
+
+TAKEN = "k8s-cr-driver/taken"
+"""Annotation: what others owned, as FieldsV1, of an object of theirs from which the instance has taken fields by force."""
+LONGEST = 64 * 1024
+"""Characters of the annotation; of 256 KiB for all. A longer one keeps all that the instance applies."""
 
 
 def release_kept(client: Client, instance: str, resource: Resource, live: Object, owners: Collection[str] = ()) -> None:
@@ -106,8 +123,9 @@ def release_account(client: Client, instance: str, resource: Resource, live: Obj
 
 def _give_up(client: Client, instance: str, resource: Resource, live: Object) -> Object:
     """Gives up the instance's fields, which may have been applied in another version, but for those taken from others."""
-    if paths := taken.paths_of(live):
-        live = keep_taken(client, instance, resource, live, paths)
+    if TAKEN in annotations_of(live):
+        marks = {"metadata": {"labels": dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance)), "")}}
+        live = keep_taken(client, instance, resource, live, marks, is_last=True)
     try:
         return client.release(resource, live, manager(instance))
     except ApiError as error:
@@ -117,17 +135,46 @@ def _give_up(client: Client, instance: str, resource: Resource, live: Object) ->
     return client.release(resource, moved, manager(instance))
 
 
-def note_taken(client: Client, resource: Resource, live: Object, paths: Iterable[str]) -> Object:
-    """Notes fields of others that the instance is about to take; ApiError 409 if the object has changed."""
-    return _patch(client, resource, live, annotations={taken.TAKEN: taken.noted(live, paths)})
+def note_taken(client: Client, instance: str, resource: Resource, live: Object) -> Object:
+    """
+    Notes what others own before the instance takes some of it by force; ApiError 409 if the object has changed.
+
+    The API server removes a field with its last owner, and forgets who had it before.
+    """
+    others = (mapping(one, "fieldsV1") for one in _fields(live) if one.get("manager") != manager(instance))
+    note = json.dumps(functools.reduce(union, others, _taken(live) or {}))
+    return _patch(client, resource, live, annotations={TAKEN: note if len(note) <= LONGEST else "all"})
 
 
-def keep_taken(client: Client, instance: str, resource: Resource, live: Object, paths: Collection[str]) -> Object:
-    """Makes fields that the instance has taken those of KEPT_BY, too, and removes their note."""
-    rest = sorted(set(taken.paths_of(live)).difference(paths))
-    fields = taken.kept(live, manager(instance), KEPT_BY, paths)
-    note = json.dumps(rest) if rest else None
-    return _patch(client, resource, live, annotations={taken.TAKEN: note}, managedFields=fields)
+def keep_taken(
+    client: Client, instance: str, resource: Resource, live: Object, manifest: Object, *, is_last: bool = False
+) -> Object:
+    """
+    Makes fields that the instance has taken, and that the manifest does not set any more, those of KEPT_BY, too.
+
+    `is_last`: the note of them is removed.
+    """
+    fields = handed([*taken_beyond(live, instance, manifest), *_fields(live)], KEPT_BY, KEPT_BY)
+    marks: Object = {"annotations": {TAKEN: None}} if is_last else {}
+    return _patch(client, resource, live, managedFields=fields, **marks)
+
+
+def taken_beyond(live: Object, instance: str, manifest: Object) -> list[Object]:
+    """What the instance has applied and taken from others, and the manifest does not set, as entries of KEPT_BY."""
+    if TAKEN not in annotations_of(live):
+        return []
+    taken, ours = _taken(live), [(entry, mapping(entry, "fieldsV1")) for entry in appliers_of(live, manager(instance))]
+    left = [(entry, beyond(one if taken is None else common(one, taken), manifest)) for entry, one in ours]
+    return [{**entry, "manager": KEPT_BY, "fieldsV1": one} for entry, one in left if one]
+
+
+def _taken(live: Object) -> Object | None:
+    """What is noted; None for all, as of a note that makes no sense: others may have written it."""
+    try:
+        found = decoded(annotations_of(live).get(TAKEN) or "{}")
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def belongs_to(live: Object, instance: str) -> bool:

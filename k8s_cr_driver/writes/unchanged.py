@@ -15,7 +15,6 @@ from k8s_cr_driver.objects.fields import mapping
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.objects.managed_fields import appliers_of, holds
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.writes import taken
 from k8s_cr_driver.writes.context import WriteContext, marked
 
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields")
@@ -35,8 +34,7 @@ def differs(context: WriteContext, obj: CustomResource, live: Object | None) -> 
     manifest = marked(context, obj, live).manifest
     fields, wanted = mapping(applied[0], "fieldsV1"), _without(manifest, ("apiVersion", "kind", "status"))
     wanted["metadata"] = _without(manifest["metadata"], _IDENTITY)
-    is_stale = any(stale_fields(live, obj.manifest)) or bool(taken.dropped(live, obj.manifest))
-    return is_stale or not holds(fields, wanted, live)
+    return any(stale_fields(live, obj.manifest)) or not holds(fields, wanted, live)
 
 
 def _without(value: Object, names: Iterable[str]) -> Object:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.writes.taken import ALL, TAKEN, kept, noted, paths_of
+from k8s_cr_driver.objects.managed_fields import beyond, common
+from k8s_cr_driver.writes.release import TAKEN
 from tests.fake_api import FakeApi, faults
 from tests.instance import Instance, config_map, obj
 
@@ -65,21 +66,45 @@ def test_a_lost_answer_to_the_apply_by_force_loses_no_field(api: FakeApi) -> Non
     assert api.get("Secret", "default", "a")["data"] == PASSWORD
 
 
-@pytest.mark.parametrize("text, paths", [('["a"]', ["a"]), ("{", [ALL]), ('{"a": 1}', [ALL]), ("[1]", []), ("", [])])
-def test_a_note_that_makes_no_sense_keeps_all(text: str, paths: list[str]) -> None:
-    assert paths_of({"metadata": {"annotations": {TAKEN: text}}}) == paths
+@pytest.mark.parametrize("note", ["{", "[1]", "all"])
+def test_a_note_that_makes_no_sense_keeps_all(api: FakeApi, blue: Instance, note: str) -> None:
+    api.edit("Secret", "default", "a", lambda live: live["metadata"]["annotations"].update({TAKEN: note}))
+    blue.terminate()
+    assert api.get("Secret", "default", "a")["data"] == {**PASSWORD, "theirs": "MQ==", "added": "MQ=="}
 
 
-def test_a_note_of_too_many_fields_keeps_all() -> None:
-    assert noted({"metadata": {}}, [f".data.{number}" for number in range(10_000)]) == '[""]'
+def test_a_note_of_too_many_fields_keeps_all(api: FakeApi) -> None:
+    many = {f"{number:0200}": "MQ==" for number in range(400)}
+    api.put(secret(password="dGhlaXJz", **many), manager="kubectl")
+    one = Instance(api.url, adopt=True, force=True)
+    one.reconcile([secret(**PASSWORD, added="MQ==")])
+    one.terminate()
+    assert api.get("Secret", "default", "a")["data"] == {**PASSWORD, **many, "added": "MQ=="}
 
 
-def test_the_fields_at_paths_get_another_owner() -> None:
-    ports = {'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:name": {}}, 'k:{"containerPort":81}': {"f:name": {}}}
-    fields = {"f:spec": {"f:ports": ports, "f:other": {}}, "f:data": {"f:a.b": {}}, "f:set": {'v:"x"': {}, 'v:"y"': {}}}
-    entry = {"manager": "m", "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields}
-    paths = ['.spec.ports[containerPort=80,protocol="TCP"].name', ".data.a.b", '.set[="y"]']
-    [found, before] = kept({"metadata": {"managedFields": [entry]}}, "m", "keeper", paths)
-    assert before == entry and found["manager"] == "keeper"
-    port = {'k:{"containerPort":80,"protocol":"TCP"}': {"f:name": {}}}
-    assert found["fieldsV1"] == {"f:spec": {"f:ports": port}, "f:data": {"f:a.b": {}}, "f:set": {'v:"y"': {}}}
+PORT, OTHER = 'k:{"containerPort":80,"protocol":"TCP"}', 'k:{"containerPort":81,"protocol":"TCP"}'
+PORTS = {PORT: {".": {}, "f:name": {}}, OTHER: {".": {}}}
+OURS = {"f:spec": {"f:ports": PORTS, "f:a": {}}, "f:set": {'v:"x"': {}, 'v:"y"': {}}}
+
+
+@pytest.mark.parametrize(("other", "found"), [
+    ({}, {}),
+    ({"f:spec": {}}, {"f:spec": OURS["f:spec"]}),
+    ({"f:spec": {".": {}, "f:b": {}}}, {}),
+    ({"f:spec": {"f:ports": {PORT: {"f:name": {}, "f:x": {}}}}}, {"f:spec": {"f:ports": {PORT: {"f:name": {}}}}}),
+    ({"f:set": {'v:"y"': {}}}, {"f:set": {'v:"y"': {}}}),
+])  # fmt: skip
+def test_what_two_managers_own(other: Object, found: Object) -> None:
+    assert common(OURS, other) == found
+
+
+@pytest.mark.parametrize(("manifest", "left"), [
+    ({}, OURS),
+    ({"spec": {"ports": [{"containerPort": 80, "name": "n"}, {"containerPort": 81}], "a": 0}, "set": ["x", "y"]}, {}),
+    ({"spec": {"ports": [{"containerPort": 80}, {"containerPort": 81}], "a": 0}, "set": ["x", "y"]},
+     {"f:spec": {"f:ports": {PORT: {"f:name": {}}}}}),
+    ({"spec": {"ports": [{"containerPort": 80, "name": "n"}]}, "set": ["x"]},
+     {"f:spec": {"f:ports": {OTHER: {".": {}}}, "f:a": {}}, "f:set": {'v:"y"': {}}}),
+])  # fmt: skip
+def test_what_a_manifest_does_not_set(manifest: Object, left: Object) -> None:
+    assert beyond(OURS, manifest) == left
