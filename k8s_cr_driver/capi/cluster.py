@@ -7,18 +7,18 @@ API in its namespace, and the Secrets there, are deleted only after it.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from k8s_cr_driver.capi import contract, paused, topology, versions
-from k8s_cr_driver.objects.fields import mapping, text
+from k8s_cr_driver.capi import contract, paused, topology
+from k8s_cr_driver.capi.changes import ClusterChanges
+from k8s_cr_driver.objects.fields import mapping
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, SecretEntry, key_of
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.health.custom import stored_suffices, terminating
 from k8s_cr_driver.resources.health.freshness import behind
 from k8s_cr_driver.resources.health.model import waiting
-from k8s_cr_driver.resources.hooks import Children
+from k8s_cr_driver.resources.hooks import Changes, Children
 
 SECRET = GroupKind("", "Secret")
 UNREACHABLE = "k8s-cr-driver/unreachable"
@@ -27,7 +27,6 @@ UNREACHABLE = "k8s-cr-driver/unreachable"
 
 class Cluster(CustomResource):
     group, kind = contract.GROUP, "Cluster"
-    checks_changes = True
     sums_up = True
 
     def health(self, live: Object) -> Health:
@@ -69,27 +68,8 @@ class Cluster(CustomResource):
             return waiting("NotAvailable", "no controller has reported yet whether it is available")
         return topology.unfinished(live) or health
 
-    def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
-        error = versions.downgrade_error if self._upgrades_in_chain(desired) else versions.change_error
-        return self._version_error([text(live, *contract.TOPOLOGY_VERSION)], error)
-
-    def change_error_of_made(self, made: Mapping[GroupKind, Sequence[Object]], desired: Sequence[Object]) -> str:
-        """Machines may not have reached the version yet that a change before this one has asked for."""
-        if self._upgrades_in_chain(desired):
-            return ""
-        control_planes = itertools.chain.from_iterable(made[kind] for kind in made if kind not in contract.WORKERS)
-        former = ([contract.version_in(one), *contract.versions_reached(one)] for one in control_planes)
-        return self._version_error(itertools.chain.from_iterable(former), versions.skip_error)
-
-    def _upgrades_in_chain(self, known: Iterable[Object]) -> bool:
-        """Cluster API goes through the minor versions itself, if the ClusterClass says how."""
-        classes = set(self.applied_after())
-        return any(key_of(one) in classes and contract.upgrades_in_chain(one) for one in known)
-
-    def _version_error(self, former: Iterable[str], error: Callable[[str, str], str]) -> str:
-        after = text(self.manifest, *contract.TOPOLOGY_VERSION)
-        why = next(filter(None, (error(before, after) for before in former)), "")
-        return why and f"spec.topology.version {why}"
+    def changes(self) -> Changes:
+        return ClusterChanges(self.manifest)
 
     def is_held_up_by(self, live: Object, others: Iterable[Object]) -> bool:
         """It is available when all groups of its workers are; those of a topology are deleted by Cluster API itself."""

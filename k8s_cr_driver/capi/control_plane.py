@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from k8s_cr_driver.capi import contract, versions
+from k8s_cr_driver.capi import contract
+from k8s_cr_driver.capi.changes import ControlPlaneChanges
 from k8s_cr_driver.capi.machines import LabelledMachines, MachineOwner, MachineScaling
 from k8s_cr_driver.capi.rollout import rolled_out
 from k8s_cr_driver.objects.fields import mapping, text
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources.base import ANY
 from k8s_cr_driver.resources.health import Health
-from k8s_cr_driver.resources.hooks import Scaling
+from k8s_cr_driver.resources.hooks import Changes, Scaling
 
 EXTERNAL_ETCD = "k8s-cr-driver/external-etcd"
 """Annotation `k8s-cr-driver/external-etcd: "true"`: etcd does not run on the Machines of this control plane."""
@@ -50,20 +50,12 @@ class ControlPlane(MachineOwner):
     """
 
     group, kind = contract.CONTROL_PLANE_GROUP, ANY
-    checks_changes = True
 
     def assess(self, live: Object) -> Health:
         return rolled_out(live, super().assess(live), text(live, *contract.VERSION))
 
-    def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
-        """Machines may not have reached the version yet that a change before this one has asked for.
-
-        Those of a cloud that upgrades by itself may be ahead of it, which is no downgrade.
-        """
-        after = text(self.manifest, *contract.VERSION)
-        skips = (versions.skip_error(reached, after) for reached in contract.versions_reached(live or {}))
-        why = versions.change_error(text(live, *contract.VERSION), after) or next(filter(None, skips), "")
-        return f"spec.version {why}" if why else super().change_error(live, desired)
+    def changes(self) -> Changes:
+        return ControlPlaneChanges(self.manifest)
 
     def scaling(self) -> Scaling:
         return ControlPlaneScaling(self.annotations(), self._has_external_etcd())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from k8s_cr_driver.capi import contract, paused, versions
+from k8s_cr_driver.capi.changes import WorkersChanges
 from k8s_cr_driver.capi.rollout import rolled_out
 from k8s_cr_driver.objects.crds import status_selector
 from k8s_cr_driver.objects.fields import integer, text
@@ -16,7 +17,7 @@ from k8s_cr_driver.resources.base import ANY, REPLICAS, CustomResource
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.health.custom import terminating
 from k8s_cr_driver.resources.health.model import waiting
-from k8s_cr_driver.resources.hooks import Children, Scaling
+from k8s_cr_driver.resources.hooks import Changes, Children, Scaling
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,6 @@ class MachineOwner(CustomResource):
 
     def health(self, live: Object) -> Health:
         return paused.unless_paused(self, live, super().health(live))
-
-    def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
-        return paused.change_error(live, self.manifest, desired) if live else ""
 
     def explained_by(self, live: Object) -> Sequence[ObjectKey]:
         return contract.referred(live) if live else []
@@ -92,7 +90,6 @@ class LabelledMachines(MachineOwner):
 
     group, kind = contract.GROUP, ""
     name_label: ClassVar[str]
-    checks_changes = True
 
     def _selector(self, live: Object | None) -> str:
         del live
@@ -104,23 +101,8 @@ class LabelledMachines(MachineOwner):
     def assess(self, live: Object) -> Health:
         return rolled_out(live, super().assess(live), self._version(live))
 
-    def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
-        """A kubelet is neither newer nor much older than API servers ("Version Skew Policy"), and is not downgraded."""
-        control_plane = contract.control_plane_of(self.manifest, desired)
-        version, newest = self._version(self.manifest), text(control_plane, *contract.VERSION)
-        where = ".".join(contract.WORKERS_VERSION)
-        if live is not None and versions.is_newer(self._version(live), version):
-            return f"{where} {versions.change_error(self._version(live), version)}"
-        if control_plane is None:
-            return super().change_error(live, desired)
-        if versions.is_newer(version, newest):
-            return f"{where} {version} is newer than {newest} of {key_of(control_plane)}; raise the version of both"
-        why = versions.skew_error(version, newest)
-        return f"{where} {why} of {key_of(control_plane)}" if why else super().change_error(live, desired)
-
-    def is_changed_last(self, live: Object) -> bool:
-        """An upgrade begins when the control plane is upgraded."""
-        return versions.is_newer(self._version(self.manifest), self._version(live))
+    def changes(self) -> Changes:
+        return WorkersChanges(self.manifest)
 
     @staticmethod
     def _version(workers: Object) -> str:

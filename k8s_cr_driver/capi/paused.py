@@ -30,11 +30,13 @@ def with_cluster(cluster: Object, obj: Object) -> bool:
     return field(cluster, "spec", "paused") is True and contract.belongs_to(obj, cluster)
 
 
-def change_error(live: Object, manifest: Object, desired: Iterable[Object]) -> str:
-    """Why `live`, which the package pauses, cannot get other templates; "" if it can.
+def change_error(live: Object | None, manifest: Object, desired: Iterable[Object]) -> str:
+    """Why `live`, which the package pauses, None if it is not there, cannot get other templates; "" if it can.
 
     It would go on with Machines of the former templates, which nothing in the package names any more.
     """
+    if live is None:
+        return ""
     before = contract.templates(live)
     other = [".".join(path) for path, name in contract.templates(manifest).items() if name != before.get(path)]
     why = other and (_why(manifest) or _why_of_cluster(manifest, desired))

@@ -41,7 +41,7 @@ from k8s_cr_driver.resources.health.model import HELD_IN_ADMISSION, PAUSED, susp
 from k8s_cr_driver.resources.health.rest import held_in_admission
 from k8s_cr_driver.resources.health.rules import Rules, of_annotations, of_package
 from k8s_cr_driver.resources.health.status_fields import has_ended
-from k8s_cr_driver.resources.hooks import Children, Orphans, Scaling
+from k8s_cr_driver.resources.hooks import Changes, Children, Orphans, Scaling
 
 _Self = TypeVar("_Self", bound="CustomResource")
 
@@ -62,9 +62,6 @@ class CustomResource:
 
     group: ClassVar[str] = ""
     kind: ClassVar[str] = ""
-    checks_changes: ClassVar[bool] = False
-    """Whether the kind has `change_error` or `is_changed_last`, for which a change of the package reads the live object."""
-
     silent_deletion: ClassVar[float] = 0.0
     """Seconds for which its controller may be at work on a deletion without any write, if that is longer than usual."""
 
@@ -238,19 +235,9 @@ class CustomResource:
         """Which counts it can have, and in which order its VNFCs go."""
         return Scaling()
 
-    def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
-        """
-        Why `live`, None if it is not there, cannot become this object of the set `desired`, and the remedy; "" if it can.
-
-        Before a refusal it is called again, with those objects of `applied_after` that only the cluster has.
-        """
-        del live, desired
-        return ""
-
-    def change_error_of_made(self, made: Mapping[GroupKind, Sequence[Object]], desired: Sequence[Object]) -> str:
-        """The same for what a controller has made of the live object; `made` is as for `unmade`."""
-        del made, desired
-        return ""
+    def changes(self) -> Changes | None:
+        """What a change of the package asks of it, with the live object; None if there is nothing to ask."""
+        return None
 
     def pauses(self, others: Iterable[Object]) -> list[ObjectKey]:
         """Those of `others` in the set on which no controller acts once this object is applied, as its author wants it."""
@@ -260,11 +247,6 @@ class CustomResource:
     def is_held_up_by(self, live: Object, others: Iterable[Object]) -> bool:
         """Whether nothing but some of `others` keeps it from being ready: live ones that are not ready themselves."""
         del live, others
-        return False
-
-    def is_changed_last(self, live: Object) -> bool:
-        """Whether `live` is to become this object only when the others of the set are ready."""
-        del live
         return False
 
     def orphans(self) -> Orphans | None:

@@ -80,3 +80,26 @@ class Scaling:
         """The revision that the VNFCs of `live` are to have, if it replaces none of them while one is not ready, else ""."""
         del live
         return ""
+
+
+class Changes:
+    """What a live object may become."""
+
+    def error(self, live: Object | None, desired: Sequence[Object]) -> str:
+        """
+        Why `live`, None if it is not there, cannot become this object of the set `desired`, and the remedy; "" if it can.
+
+        Before a refusal it is called again, with those objects of `applied_after` that only the cluster has.
+        """
+        del live, desired
+        return ""
+
+    def error_of_made(self, made: Mapping[GroupKind, Sequence[Object]], desired: Sequence[Object]) -> str:
+        """The same for what a controller has made of the live object; `made` has no kind that may not be listed."""
+        del made, desired
+        return ""
+
+    def is_last(self, live: Object) -> bool:
+        """Whether `live` is to become this object only when the others of the set are ready."""
+        del live
+        return False

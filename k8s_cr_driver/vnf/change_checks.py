@@ -10,6 +10,7 @@ from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, split
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.hooks import Changes
 
 
 def changed_last(client: Client, desired: Sequence[CustomResource]) -> set[ObjectKey]:
@@ -17,21 +18,21 @@ def changed_last(client: Client, desired: Sequence[CustomResource]) -> set[Objec
     manifests = [obj.manifest for obj in desired]
     last = set()
     for obj in desired:
-        if obj.checks_changes:
+        if changes := obj.changes():
             live = client.find(client.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1]), obj.key)
-            why = _error(client, obj, live, manifests)
+            why = _error(client, obj, changes, live, manifests)
             if why and (others := _only_on_cluster(client, obj, manifests)):
-                why = _error(client, obj, live, [*manifests, *others])
+                why = _error(client, obj, changes, live, [*manifests, *others])
             if why:
                 raise InvalidRequest(f"{obj.key}: {why}")
-            if live and obj.is_changed_last(live):
+            if live and changes.is_last(live):
                 last.add(obj.key)
     return last
 
 
-def _error(client: Client, obj: CustomResource, live: Object | None, desired: Sequence[Object]) -> str:
-    why = obj.change_error(live, desired)
-    return obj.change_error_of_made(verify.made_of(client, obj, live), desired) if live and not why else why
+def _error(client: Client, obj: CustomResource, changes: Changes, live: Object | None, desired: Sequence[Object]) -> str:
+    why = changes.error(live, desired)
+    return changes.error_of_made(verify.made_of(client, obj, live), desired) if live and not why else why
 
 
 def _only_on_cluster(client: Client, obj: CustomResource, desired: Sequence[Object]) -> list[Object]:

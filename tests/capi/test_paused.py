@@ -68,5 +68,5 @@ def test_machines_of_a_cluster_that_the_package_pauses_keep_their_template(is_pa
 
     cluster = paused_by_package()[0]
     cluster["spec"]["paused"] = is_paused
-    why = resource_for(workers("new")).change_error(workers("former"), [cluster, workers("new")])
+    why = resource_for(workers("new")).changes().error(workers("former"), [cluster, workers("new")])
     assert ("end the pause in this change" in why) is is_paused

@@ -97,12 +97,12 @@ def test_a_version_is_reached_with_its_pre_release_and_its_build_if_both_are_giv
 
 @pytest.mark.parametrize("kind", ["KubeadmControlPlane", "OtherControlPlane"])
 def test_a_control_plane_of_any_provider_names_the_field(kind: str) -> None:
-    why = resource_for(control_plane("v1.37.0", kind)).change_error(control_plane("v1.35.0", kind), [])
+    why = resource_for(control_plane("v1.37.0", kind)).changes().error(control_plane("v1.35.0", kind), [])
     assert why.startswith("spec.version cannot change from v1.35.0 to v1.37.0: ")
 
 
 def test_the_version_of_a_topology_is_checked() -> None:
-    why = resource_for(cluster(version="v1.34.0")).change_error(cluster(version="v1.35.0"), [])
+    why = resource_for(cluster(version="v1.34.0")).changes().error(cluster(version="v1.35.0"), [])
     assert why.startswith("spec.topology.version cannot change from v1.35.0 to v1.34.0: ")
 
 
@@ -130,21 +130,21 @@ LISTED = {"kubernetesVersions": ["v1.35.0", "v1.36.0", "v1.37.0"]}
 )
 def test_a_topology_skips_minor_versions_where_its_class_says_how(known: list[Object], version: str, allowed: bool) -> None:
     after, before = resource_for(cluster(version=version)), cluster(version="v1.35.0")
-    assert (after.change_error(before, known) == "") is allowed
+    assert (after.changes().error(before, known) == "") is allowed
     made = {GroupKind("controlplane.cluster.x-k8s.io", "KubeadmControlPlane"): [control_plane("v1.35.0")]}
-    assert version < "v1.35.0" or (after.change_error_of_made(made, known) == "") is allowed
+    assert version < "v1.35.0" or (after.changes().error_of_made(made, known) == "") is allowed
 
 
 @pytest.mark.parametrize("live", [None, workers("v1.35.0")])
 def test_workers_newer_than_the_control_plane_of_their_cluster_are_refused(live: Object | None) -> None:
     one = resource_for(workers("v1.36.0"))
-    why = one.change_error(live, [plain_cluster(), control_plane("v1.35.0")])
+    why = one.changes().error(live, [plain_cluster(), control_plane("v1.35.0")])
     assert why == (
         "spec.template.spec.version v1.36.0 is newer than v1.35.0 of KubeadmControlPlane.controlplane.cluster.x-k8s.io "
         "default/blue-cp; raise the version of both"
     )
-    assert one.change_error(live, [plain_cluster(), control_plane("v1.36.0")]) == ""
-    assert one.change_error(live, [plain_cluster()]) == ""
+    assert one.changes().error(live, [plain_cluster(), control_plane("v1.36.0")]) == ""
+    assert one.changes().error(live, [plain_cluster()]) == ""
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_workers_newer_than_the_control_plane_of_their_cluster_are_refused(live:
 def test_workers_much_older_than_the_control_plane_of_their_cluster_are_refused(
     kubelet: str, api_server: str, oldest: str
 ) -> None:
-    why = resource_for(workers(kubelet)).change_error(None, [plain_cluster(), control_plane(api_server)])
+    why = resource_for(workers(kubelet)).changes().error(None, [plain_cluster(), control_plane(api_server)])
     assert bool(why) is bool(oldest)
     assert not oldest or why.startswith(f"spec.template.spec.version {kubelet} must be {oldest} or newer: ")
 
@@ -326,7 +326,7 @@ def test_a_cloud_that_has_upgraded_a_control_plane_is_no_reason_to_refuse_a_chan
     group = "controlplane.cluster.x-k8s.io/v1beta2"
     manifest = obj(group, "AWSManagedControlPlane", "blue", "default", spec={"version": "v1.30.0"})
     live = {**manifest, "status": {"version": "v1.30.4-eks-036c24b"}}
-    assert resource_for(manifest).change_error(live, []) == ""
+    assert resource_for(manifest).changes().error(live, []) == ""
 
 
 @pytest.mark.parametrize("counts", [{}, {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1}])
