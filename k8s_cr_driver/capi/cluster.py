@@ -7,7 +7,7 @@ API in its namespace, and the Secrets there, are deleted only after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from k8s_cr_driver.capi import contract, paused, topology
 from k8s_cr_driver.capi.changes import ClusterChanges
@@ -18,7 +18,7 @@ from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.health.custom import stored_suffices, terminating
 from k8s_cr_driver.resources.health.freshness import behind
 from k8s_cr_driver.resources.health.model import waiting
-from k8s_cr_driver.resources.hooks import Changes, Children
+from k8s_cr_driver.resources.hooks import Changes, Children, Made
 
 SECRET = GroupKind("", "Secret")
 UNREACHABLE = "k8s-cr-driver/unreachable"
@@ -38,14 +38,12 @@ class Cluster(CustomResource):
     def explained_by(self, live: Object) -> Sequence[ObjectKey]:
         return contract.referred(live) if live else []
 
-    def made(self, live: Object) -> Sequence[Children]:
-        if stored_suffices(self.manifest, self.crd):
-            return []
+    def made(self, live: Object) -> Made | None:
+        kinds = contract.made_of_topology(live)
+        if not kinds or stored_suffices(self.manifest, self.crd):
+            return None
         selector = contract.of_topology(self.key.name)
-        return [Children(kind, "", self.key.namespace, selector) for kind in contract.made_of_topology(live)]
-
-    def unmade(self, live: Object, made: Mapping[GroupKind, Sequence[Object]]) -> str:
-        return topology.unmade(live, made)
+        return topology.MadeOfTopology(live, [Children(kind, "", self.key.namespace, selector) for kind in kinds])
 
     def names(self) -> Sequence[tuple[Object, str, ObjectKey]]:
         return contract.class_names(self.manifest)

@@ -17,7 +17,7 @@ from k8s_cr_driver.resources.base import ANY, REPLICAS, CustomResource
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.health.custom import terminating
 from k8s_cr_driver.resources.health.model import waiting
-from k8s_cr_driver.resources.hooks import Changes, Children, Scaling
+from k8s_cr_driver.resources.hooks import Changes, Children, Made, Scaling
 
 
 @dataclass(frozen=True)
@@ -128,21 +128,26 @@ class MachinePool(LabelledMachines):
     """Not every provider creates Machines for a pool; where it does not, each replica is a VNFC."""
 
     kind, name_label = "MachinePool", contract.POOL_NAME_LABEL
-    awaits_made = False
 
     def children(self, live: Object | None = None) -> Children | None:
         machines = super().children(live)
         return replace(machines, or_replicas=True) if machines else None
 
-    def made(self, live: Object) -> Sequence[Children]:
+    def made(self, live: Object) -> Made | None:
         """Its own status does not say of which version its Machines are."""
-        return [Children(contract.MACHINES, "", self.key.namespace, self._selector(live))] if self._version(live) else []
+        machines = Children(contract.MACHINES, "", self.key.namespace, self._selector(live))
+        return MadeOfPool(live, [machines]) if self._version(live) else None
 
-    def unmade(self, live: Object, made: Mapping[GroupKind, Sequence[Object]]) -> str:
-        """A Machine of a pool has the version of its Node, of which a cloud chooses the patch, and a distribution the build."""
-        wanted, machines = self._version(live), made.get(contract.MACHINES, ())
+
+class MadeOfPool(Made):
+    """A Machine of a pool has the version of its Node, of which a cloud chooses the patch, and a distribution the build."""
+
+    are_awaited = False
+
+    def missing(self, found: Mapping[GroupKind, Sequence[Object]]) -> str:
+        wanted, machines = text(self.live, *contract.WORKERS_VERSION), found.get(contract.MACHINES, ())
         staying = [one for one in machines if not terminating(one)]
-        if machines and not staying and integer(live, "spec", "replicas") != 0:
+        if machines and not staying and integer(self.live, "spec", "replicas") != 0:
             return f"{key_of(machines[0])} is being deleted, and no other has its place yet"
         older = (one for one in staying if versions.is_newer(wanted, text(one, *contract.VERSION)))
         why = (f"{key_of(one)} has the version {text(one, *contract.VERSION)} instead of {wanted}" for one in older)

@@ -20,7 +20,7 @@ from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.health.conditions import is_trouble, status_of
 from k8s_cr_driver.resources.health.freshness import is_stale
 from k8s_cr_driver.resources.health.model import waiting
-from k8s_cr_driver.resources.hooks import Children
+from k8s_cr_driver.resources.hooks import Children, Made
 from k8s_cr_driver.resources.registry import resource_for
 
 
@@ -110,15 +110,13 @@ def unfinished(live: Object) -> Health | None:
     return waiting("ReplicasNotReady", "; ".join(short)) if short else None
 
 
-def unmade(live: Object, made: Mapping[GroupKind, Sequence[Object]]) -> str:
-    """
-    What of a topology the objects in `made` do not have yet, which the hook `made` of the Cluster has found.
+class MadeOfTopology(Made):
+    """Before Cluster API 1.9 a Cluster reports no counts, and no condition says of which topology it speaks."""
 
-    Before Cluster API 1.9 a Cluster reports no counts, and no condition says of which topology it speaks.
-    """
-    topology = mapping(live, *contract.TOPOLOGY)
-    behind = (_behind(topology, one) for one in itertools.chain.from_iterable(made.values()))
-    return next(filter(None, behind), "") or _missing(topology, made)
+    def missing(self, found: Mapping[GroupKind, Sequence[Object]]) -> str:
+        topology = mapping(self.live, *contract.TOPOLOGY)
+        behind = (_behind(topology, one) for one in itertools.chain.from_iterable(found.values()))
+        return next(filter(None, behind), "") or _missing(topology, found)
 
 
 def _behind(topology: Object, one: Object) -> str:

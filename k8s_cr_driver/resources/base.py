@@ -41,7 +41,7 @@ from k8s_cr_driver.resources.health.model import HELD_IN_ADMISSION, PAUSED, susp
 from k8s_cr_driver.resources.health.rest import held_in_admission
 from k8s_cr_driver.resources.health.rules import Rules, of_annotations, of_package
 from k8s_cr_driver.resources.health.status_fields import has_ended
-from k8s_cr_driver.resources.hooks import Changes, Children, Orphans, Scaling
+from k8s_cr_driver.resources.hooks import Changes, Children, Made, Orphans, Scaling
 
 _Self = TypeVar("_Self", bound="CustomResource")
 
@@ -64,9 +64,6 @@ class CustomResource:
     kind: ClassVar[str] = ""
     silent_deletion: ClassVar[float] = 0.0
     """Seconds for which its controller may be at work on a deletion without any write, if that is longer than usual."""
-
-    awaits_made: ClassVar[bool] = True
-    """Whether the objects of `made` are to be ready before it; its own counts may say as much of them."""
 
     orphaned: ClassVar[GroupKind | None] = None
     """The kind of what a terminate deletes together with the object; see `orphans`."""
@@ -189,18 +186,10 @@ class CustomResource:
         del live
         return []
 
-    def made(self, live: Object) -> Sequence[Children]:
-        """Objects that a controller makes of this one. Its own status follows theirs; see `awaits_made` and `unmade`."""
+    def made(self, live: Object) -> Made | None:
+        """What a controller makes of it, as its status alone does not say how far that is; None if nothing."""
         del live
-        return []
-
-    def unmade(self, live: Object, made: Mapping[GroupKind, Sequence[Object]]) -> str:
-        """What of `live` these objects, which a controller has made of it, do not have yet; "" if they have it all.
-
-        `made` has no kind that may not be listed.
-        """
-        del live, made
-        return ""
+        return None
 
     def names(self) -> Sequence[tuple[Object, str, ObjectKey]]:
         """Where the manifest names an object without its kind: the mapping, the field in that with the name, the object."""

@@ -103,3 +103,19 @@ class Changes:
         """Whether `live` is to become this object only when the others of the set are ready."""
         del live
         return False
+
+
+@dataclass(frozen=True)
+class Made:
+    """The `several` objects that a controller makes of `live`. Its own status follows theirs."""
+
+    live: Object
+    several: Sequence[Children]
+
+    are_awaited: ClassVar[bool] = True
+    """Whether they are to be ready before it; its own counts may say as much of them."""
+
+    def missing(self, found: Mapping[GroupKind, Sequence[Object]]) -> str:
+        """What of `live` those that were found do not have yet; "" if they have it all. No kind that may not be listed."""
+        del found
+        return ""

@@ -92,12 +92,12 @@ class LastLook:
 
 def _why_not(client: Client, obj: CustomResource, live: Object) -> Health | None:
     """What of the object is not ready. Raises DriverError."""
-    made = made_of(client, obj, live)
-    for part in itertools.chain.from_iterable(made.values() if obj.awaits_made else ()):
+    made, found = obj.made(live), made_of(client, obj, live)
+    for part in itertools.chain.from_iterable(found.values() if made and made.are_awaited else ()):
         health = health_of_made(part)
         if not health.settled and health.reason not in CRD_DECIDES:
             return waiting(PARTS_NOT_READY, f"{key_of(part)}: {health.reason}: {health.message}")
-    if why := obj.unmade(live, made):
+    if made and (why := made.missing(found)):
         return waiting(PARTS_NOT_READY, why)
     if where := obj.kubeconfig():
         try:
@@ -111,7 +111,8 @@ def _why_not(client: Client, obj: CustomResource, live: Object) -> Health | None
 def made_of(client: Client, obj: CustomResource, live: Object) -> dict[GroupKind, list[Object]]:
     """The objects that a controller has made of `live`, by kind; without the kinds that RBAC forbids to list."""
     found: dict[GroupKind, list[Object]] = {}
-    for children in obj.made(live):
+    made = obj.made(live)
+    for children in made.several if made else ():
         resource = client.resources.find(children.kind, children.version)
         try:
             if resource is not None:
