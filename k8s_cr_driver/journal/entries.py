@@ -77,6 +77,8 @@ class _Fields(NamedTuple):
     """Those members that no run is known to have written: others may have created objects of their names before."""
     finished: frozenset[tuple[ObjectKey, str]] = frozenset()
     """Objects that have run to their end, with the digest of their manifest: they do not run again when they vanish."""
+    late: frozenset[ObjectKey] = frozenset()
+    """Members that leave orphans, and that the instance has brought after it began: what is older is not theirs."""
 
 
 class InventoryContent(_Fields):
@@ -162,7 +164,8 @@ def _values(content: InventoryContent) -> dict[str, Any]:
     members = {} if content.members is None else {"members": _grouped(content.members)}
     uids = content.uids_in_order()
     new = {"new": True if content.new == content.members else _grouped(content.new)} if content.new else {}
-    return {"finished": finished, "adopted": _grouped(content.adopted), "adopted-uids": uids, **members, **new}
+    late = {"late": _grouped(content.late)} if content.late else {}
+    return {"finished": finished, "adopted": _grouped(content.adopted), "adopted-uids": uids, **members, **new, **late}
 
 
 def inventory_name(instance: str) -> str:
@@ -215,6 +218,7 @@ def parse(live: Object) -> InventoryContent:
             members=keys,
             new=(keys or frozenset()) if new is True else frozenset(_keys(new or {})),
             finished=frozenset((_key(*key), digest) for *key, digest in _stored(live, "finished") or []),
+            late=frozenset(_keys(_stored(live, "late") or {})),
         )
 
 

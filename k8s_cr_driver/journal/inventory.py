@@ -89,6 +89,7 @@ class Inventory:
         *,
         create: bool,
         members: Iterable[ObjectKey] = (),
+        leaving: Iterable[ObjectKey] = (),
         unread: bool = False,
     ) -> bool:
         """
@@ -96,7 +97,7 @@ class Inventory:
 
         Any earlier run then stops with Superseded. Contended: another worker has claimed it meanwhile. With `unread` one that
         nobody is known to have written is not read before: a write of it that can only create says whether there is one. An
-        account that may not read it learns so by the read, before the first write.
+        account that may not read it learns so by the read, before the first write. `leaving`: the members that leave orphans.
         """
         is_first, self._is_first = unread and self._is_first and create and not self.remembered.kinds, False
         found = None if is_first else self.read()
@@ -122,6 +123,7 @@ class Inventory:
             worker=self.fence.worker,
             members=None if base.members is None else base.members | brought,
             new=base.new | brought,
+            late=base.late if self._creates else base.late | (brought & frozenset(leaving)),
         )
         asked_at = time.monotonic()
         self._store.uid = found.uid if found else ""  # else the apply would create one that no longer exists by then
@@ -134,7 +136,7 @@ class Inventory:
             raise
         except ApiError as error:
             if is_first and error.status == 409:
-                return self.claim(operation, kinds, namespaces, create=create, members=members)
+                return self.claim(operation, kinds, namespaces, create=create, members=members, leaving=leaving)
             raise self._store.explained(error) from None
         self.fence.claimed()
         return True
@@ -150,6 +152,7 @@ class Inventory:
                 members=members,
                 finished=frozenset(one for one in content.finished if one[0] in members),
                 new=frozenset(),
+                late=content.late & members,
                 released=not self.fence.former_may_write(),
             )
 

@@ -95,7 +95,9 @@ def find_orphans(context: WriteContext, lives: Collection[Object]) -> list[tuple
     others = _Others(context, lives, {uid_of(live) for live, _ in owners})
     for live, orphans in owners:
         if resource := context.resources.find(orphans.kind, orphans.version):
-            began = min(content.created, _created(live) or content.created)  # a lost inventory is younger
+            own = _created(live) or content.created
+            # The controller may have made older ones for others; of one that is not late, the inventory may have been lost
+            began = own if key_of(live) in content.late else min(content.created, own)
             among = [one for one in _find(context, resource, orphans, began) if _is_made_by_controller(one, live, began)]
             found += [(resource, one) for one in among if not others.may_own(live, one)]
     return found

@@ -259,6 +259,23 @@ def test_terminate_keeps_a_claim_that_a_former_stateful_set_has_left(api: FakeAp
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-1"]
 
 
+def test_terminate_keeps_a_claim_that_a_users_set_has_left_before_a_change_has_brought_one(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same controller has created it, for an object of the same name, after the instance began."""
+    blue = Instance(api.url)
+    with monkeypatch.context() as past:
+        past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
+        blue.reconcile([config_map("a")])
+        past.setattr(defaults, "now", lambda: "2020-01-02T00:00:00Z")
+        api.put(claim("data-db-0", app="db"), manager=controllers.MANAGER)
+    blue.reconcile([stateful_set("db"), config_map("a")])
+    api.put(claim("data-db-1", app="db"), manager=controllers.MANAGER)
+    blue.reconcile([stateful_set("db"), config_map("a")])
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
+
+
 def test_a_claim_that_another_instance_labels_while_it_is_listed_is_not_taken_by_force(api: FakeApi) -> None:
     def taken(request: Request) -> bool:
         del request

@@ -37,6 +37,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, split
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.writes.context import WriteContext
+from k8s_cr_driver.writes.orphans import leaving_kinds
 
 LOG = logs.logger(__name__)
 
@@ -204,6 +205,7 @@ class _Reconciliation:
                 applier.namespaces,
                 create=bool(applier.nodes),
                 members=applier.nodes,
+                leaving=[key for key in applier.nodes if key.group_kind in leaving_kinds()],
                 unread=unread,
             )
         except DriverError as error:
