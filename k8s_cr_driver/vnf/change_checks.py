@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from k8s_cr_driver.engine.apply import verify
+from k8s_cr_driver.engine.apply import readiness
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, split
@@ -32,7 +32,7 @@ def changed_last(client: Client, desired: Sequence[CustomResource]) -> set[Objec
 
 def _error(client: Client, obj: CustomResource, changes: Changes, live: Object | None, desired: Sequence[Object]) -> str:
     why = changes.error(live, desired)
-    return changes.error_of_made(verify.made_of(client, obj, live), desired) if live and not why else why
+    return changes.error_of_made(readiness.made_of(client, obj, live), desired) if live and not why else why
 
 
 def _only_on_cluster(client: Client, obj: CustomResource, desired: Sequence[Object]) -> list[Object]:

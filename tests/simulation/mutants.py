@@ -51,7 +51,7 @@ def _features(*names: str) -> frozenset[str]:
 
 MUTANTS = {
     "containers of wanted objects are pruned": Mutant(
-        {"engine.apply.applier.Applier.uses": _no}, _features("dropped containers"), "COMPLETED without", found_by=20
+        {"engine.apply.desired_set.DesiredSet.uses": _no}, _features("dropped containers"), "COMPLETED without", found_by=20
     ),
     "the first worker may write while the second deletes": Mutant(
         {"journal.fence.Fence.has_former": False}, _features("two workers", "latency"), "is left", found_by=388

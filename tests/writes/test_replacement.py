@@ -13,7 +13,7 @@ import pytest
 
 from k8s_cr_driver.engine.apply import recreate
 from k8s_cr_driver.engine.report.not_ready import NotReady
-from k8s_cr_driver.engine.run.nodes import Desired
+from k8s_cr_driver.engine.run.nodes import Desired, Phase
 from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.engine.run.reconcile import Prune
 from k8s_cr_driver.errors import Conflict, DriverError, Refused
@@ -352,13 +352,13 @@ def test_an_object_that_goes_while_the_others_are_not_answered_is_created(
     controllers.run_workloads(api)
     blue, first = Instance(api.url), job("one", "i:1")
     blue.reconcile([first, config_map("a")])
-    before, is_held, is_answered, add = uid_of(api, first), threading.Event(), threading.Event(), recreate.Recreator.add
+    before, is_held, is_answered, add = uid_of(api, first), threading.Event(), threading.Event(), recreate.Recreator.recreate
 
-    def held(recreator: recreate.Recreator, node: Desired, live: Object) -> None:
-        add(recreator, node, live)
+    async def held(recreator: recreate.Recreator, node: Desired, live: Object) -> Phase:
         is_held.set()
+        return await add(recreator, node, live)
 
-    monkeypatch.setattr(recreate.Recreator, "add", held)
+    monkeypatch.setattr(recreate.Recreator, "recreate", held)
     is_gone = observed(monkeypatch, lambda live: live is None)
     api.fail(faults.held(end=is_answered), method="PATCH", path="/configmaps/a")
     run = blue.start([job("one", "i:2"), config_map("a", a="2")])

@@ -8,21 +8,19 @@ depend on and the change writes, too, is written first: such a refusal is left t
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import re
 from collections.abc import Collection
 
-from k8s_cr_driver.engine.apply.applier import Applier
+from k8s_cr_driver.engine.apply.desired_set import DesiredSet
 from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.engine.run.nodes import Desired
-from k8s_cr_driver.engine.run.tolerance import can_do_without
 from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.errors import DriverError, Forbidden, Refused, Said, passes
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, ObjectKey, split
-from k8s_cr_driver.objects.marks import is_optional
 from k8s_cr_driver.writes.create_or_apply import refusal, trial_of
 from k8s_cr_driver.writes.unchanged import differs
 from k8s_cr_driver.writes.write_errors import ADMISSION, NotReplaced, missing, with_policy_remedy
@@ -46,11 +44,10 @@ _Kinds = Collection[GroupKind]
 class Asks:
     """The questions about the objects of a set before the first of them is written."""
 
-    def __init__(self, run: Run, applier: Applier, informers: Informers) -> None:
-        self._run, self._applier, self._nodes, self._informers = run, applier, applier.nodes, informers
+    def __init__(self, run: Run, desired: DesiredSet, informers: Informers) -> None:
+        self._run, self._set, self._nodes, self._informers = run, desired, desired.nodes, informers
         self._trial = trial_of(run.context)
-        self._needs = {key: frozenset(node.needs) for key, node in self._nodes.items()}
-        self._first = {key: self._needs[key] | node.after for key, node in self._nodes.items()}
+        self._first: dict[ObjectKey, set[ObjectKey]] = {key: node.needs | node.after for key, node in self._nodes.items()}
         self._waits, self._asked = True, 0
         self._changed: set[ObjectKey] = set()
         run.loop.after(run.operation.share(LISTED_WITHIN), self._stop_waiting)
@@ -66,11 +63,14 @@ class Asks:
     def start(self) -> None:
         """Sends what differs. A refusal ends the run."""
         self._changed = {key for key, node in self._nodes.items() if self._differs(node)}
+        self._asked = len(self._changed)
         for key in self._changed:
-            node = self._nodes[key]
-            ask = functools.partial(self._ask, node)
-            self._asked += 1
-            self._run.loop.send(ask, functools.partial(self._answered, node), self._not_answered)
+            self._run.loop.start(self._ask(self._nodes[key]))
+
+    async def _ask(self, node: Desired) -> None:
+        with contextlib.suppress(DriverError):  # the write itself is repeated until the deadline
+            self._answered(node, *await self._run.loop.call(self._answer, node))
+        self._asked -= 1
 
     def _stop_waiting(self) -> None:
         self._waits = False
@@ -80,7 +80,7 @@ class Asks:
         has_ended = node.finished and node.live is None
         return is_known and not has_ended and differs(self._trial, node.obj, node.live)
 
-    def _ask(self, node: Desired) -> tuple[DriverError | None, _Kinds | None]:
+    def _answer(self, node: Desired) -> tuple[DriverError | None, _Kinds | None]:
         def once() -> DriverError | None:
             why = refusal(self._trial, node.obj, node.resource, node.live, finished=node.finished)
             if why is not None and passes(why):
@@ -102,10 +102,8 @@ class Asks:
         kind = text(live, "spec", "paramKind", "kind")
         return {GroupKind(split(text(live, "spec", "paramKind", "apiVersion"))[0], kind)} if kind else ()
 
-    def _answered(self, node: Desired, answer: tuple[DriverError | None, _Kinds | None]) -> None:
-        self._asked -= 1
-        why, parameters = answer
-        if why is None or self._can_do_without(node, why):
+    def _answered(self, node: Desired, why: DriverError | None, parameters: _Kinds | None) -> None:
+        if why is None or (isinstance(why, Refused) and self._set.can_do_without(node)):
             return
         rules = self._rules(node, parameters or ())
         before = [self._nodes[key] for key in sorted(self._changed & self._written_before(node.key) | rules)]
@@ -115,26 +113,13 @@ class Asks:
         for key in sorted(rules):
             if node.key not in self._written_before(key):
                 self._first[node.key] |= {key}
-                self._applier.put_after(node, key)
-
-    def _can_do_without(self, node: Desired, why: DriverError) -> bool:
-        """Whether the run ends well though the object is refused."""
-        dependents: dict[ObjectKey, list[Desired]] = {}
-        for one in self._nodes.values() if is_optional(node.obj.manifest) and isinstance(why, Refused) else ():
-            for need in self._needs[one.key]:
-                dependents.setdefault(need, []).append(one)
-        return isinstance(why, Refused) and can_do_without(node, dependents)
-
-    def _not_answered(self, error: DriverError) -> None:
-        """The write itself is repeated until the deadline."""
-        del error
-        self._asked -= 1
+                self._set.put_after(node, key)
 
     def _written_before(self, key: ObjectKey) -> set[ObjectKey]:
         """What is written before the object: what it waits for, and what it names."""
         found, todo = set[ObjectKey](), [key]
         while todo:
-            first = self._first.get(todo.pop(), frozenset()) - found
+            first = self._first.get(todo.pop(), set()) - found
             found |= first
             todo += first
         return found - {key}

@@ -9,8 +9,6 @@ kubernetes/kubernetes#67250).
 
 from __future__ import annotations
 
-import functools
-
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.engine.run.nodes import Desired
@@ -39,8 +37,6 @@ class StuckPods:
     def __init__(self, run: Run) -> None:
         self._operation, self._loop, self._context = run.operation, run.loop, run.context
         self._watched: set[ObjectKey] = set()
-        self._stuck: dict[ObjectKey, str] = {}
-        """The uid of the Pod that held up each owner at the last look."""
         self._deleted: set[tuple[ObjectKey, str]] = set()
         """Each Pod is deleted once for a revision: it may come back as it was."""
 
@@ -48,30 +44,24 @@ class StuckPods:
         """The object is not ready."""
         if node.key not in self._watched and node.obj.scaling().awaited_revision(live):
             self._watched.add(node.key)
-            self._look_later(node)
+            self._loop.start(self._follow(node))
 
-    def _look_later(self, node: Desired) -> None:
-        self._loop.after(self._operation.share(PATIENCE), self._look, node)
-
-    def _look(self, node: Desired) -> None:
-        revision = node.obj.scaling().awaited_revision(node.live) if node.live is not None and not node.health.settled else ""
-        if node.live is None or not revision or self._loop.refusals:
-            self._watched.discard(node.key)
-            return
-        before = self._stuck.get(node.key, "")
-        request = functools.partial(self._delete_stuck, node.obj, node.live, revision, before)
-        self._loop.send(request, functools.partial(self._looked, node), functools.partial(self._failed, node))
-
-    def _looked(self, node: Desired, stuck: str) -> None:
-        self._stuck[node.key] = stuck
-        self._look_later(node)
-
-    def _failed(self, node: Desired, error: DriverError) -> None:
-        has_changed = isinstance(error, ApiError) and error.status in (404, 409)
-        if passes(error) or has_changed:
-            self._look_later(node)
-        else:  # the report at the deadline names the Pod
-            LOG.warning("%s: whether its Pods hold it up cannot be seen, or changed: %s", node.key, redact(str(error)))
+    async def _follow(self, node: Desired) -> None:
+        stuck = ""  # the uid of the Pod that held the owner up at the last look
+        while True:
+            await self._loop.pause(self._operation.share(PATIENCE))
+            is_waiting, scaling = node.live is not None and not node.health.settled, node.obj.scaling()
+            revision = scaling.awaited_revision(node.live) if node.live is not None and is_waiting else ""
+            if node.live is None or not revision or self._loop.refusals:
+                self._watched.discard(node.key)
+                return
+            try:
+                stuck = await self._loop.call(self._delete_stuck, node.obj, node.live, revision, stuck)
+            except DriverError as error:
+                has_changed = isinstance(error, ApiError) and error.status in (404, 409)
+                if not (passes(error) or has_changed):  # the report at the deadline names the Pod
+                    LOG.warning("%s: whether its Pods hold it up cannot be seen, or changed: %s", node.key, redact(str(error)))
+                    return
 
     def _delete_stuck(self, obj: CustomResource, owner: Object, revision: str, before: str) -> str:
         """Deletes the Pod that holds up the owner if it is the one of `before`; returns its uid, "" if there is none."""

@@ -9,55 +9,56 @@ time: perhaps it passes only when others are replaced.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-
-from k8s_cr_driver.engine.apply.finished import Ends
-from k8s_cr_driver.engine.run.loop import Run
+from k8s_cr_driver.engine.apply.desired_set import DesiredSet
+from k8s_cr_driver.engine.apply.notes import Notes
+from k8s_cr_driver.engine.run.loop import Resume, Run, until
 from k8s_cr_driver.engine.run.nodes import Desired, Phase
 from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.objects.fields import uid_of
-from k8s_cr_driver.objects.keys import Object, ObjectKey
+from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.writes.delete import Removal, remove
 from k8s_cr_driver.writes.members import reclaim, release_others
 from k8s_cr_driver.writes.write_errors import is_denied
 
 
 class Recreator:
-    """
-    `awaited`: the objects whose first write is still to be answered.
+    """Deletes such objects of one run."""
 
-    `retry` and `try_later` are called with an object that is to be written again, `failed` with one that stays.
-    """
+    def __init__(self, run: Run, desired: DesiredSet, informers: Informers, notes: Notes) -> None:
+        self._run, self._loop, self._context = run, run.loop, run.context
+        self._set, self._informers, self._notes = desired, informers, notes
+        self._awaited = {node.key for node in desired.nodes.values() if not node.needs}
+        """The objects whose first write is still to be answered."""
+        self._held: list[tuple[Object, Resume]] = []
 
-    def __init__(
-        self,
-        run: Run,
-        informers: Informers,
-        ends: Ends,
-        awaited: set[ObjectKey],
-        *,
-        retry: Callable[[Desired], None],
-        try_later: Callable[[Desired], None],
-        failed: Callable[[Desired, DriverError], None],
-        mark_unready: Callable[[Desired], None],
-    ) -> None:
-        self._operation, self._loop, self._context = run.operation, run.loop, run.context
-        self._informers, self._ends, self._awaited = informers, ends, awaited
-        self._retry, self._try_later, self._failed, self._mark_unready = retry, try_later, failed, mark_unready
-        self._held: list[tuple[Desired, Object]] = []
+    async def recreate(self, node: Desired, live: Object) -> Phase:
+        """
+        Deletes the object, unless it is not as `live` any more, as which its change was refused; raises DriverError.
 
-    def add(self, node: Desired, live: Object) -> None:
-        """An object, as it was when its change was refused."""
+        Returns the phase in which it is then: BLOCKED and BACKOFF to be written again, SENT until the watch reports that it
+        no longer exists.
+        """
         node.phase = Phase.BACKOFF
         if node.live is None:  # it has lost the label by which the watch selects
             node.is_new = False
-            labelled = functools.partial(reclaim, self._context, node.resource, live)
-            self._loop.send(labelled, lambda _: self._try_later(node), functools.partial(self._failed, node))
-        else:
-            node.is_held = True
-            self._held.append((node, live))
+            await self._loop.call(reclaim, self._context, node.resource, live)
+            return Phase.BACKOFF
+        node.is_held = True
+        try:
+            await until(lambda resume: self._held.append((live, resume)))
+        finally:
+            node.is_held = False
+        if uid_of(node.live) != uid_of(live):
+            return Phase.BLOCKED
+        node.phase, node.finished, node.replaced = Phase.SENDING, False, uid_of(live)
+        self._set.unready[node.key] = None
+        if node.has_former_end:  # a rollback does not run it again if its deletion is denied, and it vanishes then
+            await self._loop.call(self._context.client.try_deletion, node.resource, live)
+            await self._notes.forget_former(node)
+        if await self._loop.call(self._delete, node, live) is None:
+            return Phase.BACKOFF  # somebody has created it again
+        return Phase.SENT if node.live is not None and node.replaces(node.live) else Phase.BLOCKED
 
     def delayed(self, node: Desired, error: DriverError) -> None:
         """
@@ -66,63 +67,30 @@ class Recreator:
         Somebody may have to approve of what is denied, so that has more time.
         """
         if not node.attempts:
-            operation = self._operation
+            operation = self._run.operation
             seconds = operation.remaining() / 2 if is_denied(error) else operation.share(operation.timing.hold)
             self._loop.after(seconds, self.answered, node)
 
     def answered(self, node: Desired) -> None:
         """The API server has accepted or refused a write of the object, or nothing is left to write."""
         self._awaited.discard(node.key)
-        if self._awaited or self._loop.refusals:
-            return
-        held, self._held = self._held, []
-        if held:
-            self._release(held)
+        if self._held and not (self._awaited or self._loop.refusals):
+            held, self._held = self._held, []
+            self._loop.start(self._release(held))
 
-    def _release(self, held: list[tuple[Desired, Object]]) -> None:
-        """References to what is deleted are removed from what stays, once. Then each is deleted, unless it has changed."""
+    async def _release(self, held: list[tuple[Object, Resume]]) -> None:
+        """References to what is deleted are removed from what stays, once."""
         resources, everything = self._context.resources, self._informers.everything()
         watched = [(resource, live) for key, live in everything if (resource := resources.find(key.group_kind))]
-        def released(_: None) -> None:
-            for node, live in held:
-                node.is_held = False
-                if uid_of(node.live) == uid_of(live):
-                    self._delete(node, live)
-                else:
-                    self._retry(node)
+        failed: DriverError | None = None
+        try:
+            await self._loop.call(release_others, self._context, [live for live, _ in held], watched)
+        except DriverError as error:
+            failed = error
+        for _, resume in held:
+            resume(None, failed)
 
-        def failed(error: DriverError) -> None:
-            for node, _ in held:
-                node.is_held = False
-                self._failed(node, error)
-
-        release = functools.partial(release_others, self._context, [live for _, live in held], watched)
-        self._loop.send(release, released, failed)
-
-    def _delete(self, node: Desired, live: Object) -> None:
-        """The watch reports when the object no longer exists."""
-        node.phase, node.finished, node.replaced = Phase.SENDING, False, live["metadata"]["uid"]
-        self._mark_unready(node)
-
-        def request() -> Removal | None:
-            if self._loop.refusals:  # the run has ended, so that nobody would create it again
-                raise self._loop.refusals[0]
-            return remove(self._context, node.obj, node.resource, live, None)
-
-        deleted, failed = functools.partial(self._deleted, node), functools.partial(self._failed, node)
-        delete = functools.partial(self._loop.send, request, deleted, failed)
-        forget = functools.partial(self._ends.forget_former, node, delete)
-        if node.has_former_end:  # a rollback does not run it again if its deletion is denied, and it vanishes then
-            trial = functools.partial(self._context.client.try_deletion, node.resource, live)
-            self._loop.send(trial, lambda _: forget(), failed)
-        else:
-            forget()
-
-    def _deleted(self, node: Desired, removal: Removal | None) -> None:
-        """The watch may have been faster; or somebody has created the object again, so that nothing was deleted."""
-        if removal is None:
-            self._try_later(node)
-        elif node.live is None or not node.replaces(node.live):
-            self._retry(node)
-        else:
-            node.phase = Phase.SENT
+    def _delete(self, node: Desired, live: Object) -> Removal | None:
+        if self._loop.refusals:  # the run has ended, so that nobody would create it again
+            raise self._loop.refusals[0]
+        return remove(self._context, node.obj, node.resource, live, None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from k8s_cr_driver.engine.apply.applier import Applier
+from k8s_cr_driver.engine.apply.desired_set import DesiredSet
 from k8s_cr_driver.engine.delete.pruner import Pruner
 from k8s_cr_driver.engine.delete.to_delete import Members, by_key
 from k8s_cr_driver.engine.run.loop import Attempts, Run
@@ -30,11 +30,11 @@ from k8s_cr_driver.writes.owners import release_from_owners
 class Rest:
     """The last phase of a run that prunes. `nodes`: the objects that still exist, of those that it has `found`."""
 
-    def __init__(self, run: Run, applier: Applier, informers: Informers, *, grace_period: int | None) -> None:
+    def __init__(self, run: Run, desired: DesiredSet, informers: Informers, *, grace_period: int | None) -> None:
         self._operation, self._loop, self._context = run.operation, run.loop, run.context
-        self._applier, self._informers = applier, informers
+        self._set, self._informers = desired, informers
         self._attempts = Attempts(run)
-        self._members = Members(run, applier, informers, self._attempts)
+        self._members = Members(run, desired, informers, self._attempts)
         self._pruner = Pruner(run, grace_period, self._is_used, informers)
         self.nodes, self.found = self._pruner.nodes, self._pruner.found
         self._is_pruning = False
@@ -46,7 +46,7 @@ class Rest:
 
     def holds_up(self) -> bool:
         """Whether each object of the set that is not ready is applied, and waits for objects of the rest, not ready either."""
-        unready = [node for key in self._applier.unready if not is_optional((node := self._applier.nodes[key]).obj.manifest)]
+        unready = [node for key in self._set.unready if not is_optional((node := self._set.nodes[key]).obj.manifest)]
         if not all(node.obj.sums_up and node.phase is Phase.SENT for node in unready):
             return False
         others = [live for live in self._members.listed().values() if not resource_for(live).health(live).settled]
@@ -56,21 +56,21 @@ class Rest:
         """Deletes the rest and waits until it no longer exists, and the set ready; then reduces or deletes the inventory."""
         members = self._members.find()
         self._prune(members)
-        if not self._applier.nodes:
+        if not self._set.nodes:
             self._delete_late_orphans(members)
         self._delete_late_writes(members)
         self._loop.catch_up(self._is_pruned)  # others may have deleted a desired object meanwhile
         self._informers.stop()
-        self._operation.persist(self._shrink if self._applier.nodes else self._context.inventory.delete)
+        self._operation.persist(self._shrink if self._set.nodes else self._context.inventory.delete)
 
     def _prune(self, members: list[Object]) -> None:
         deletes, keys, orphans = self._pruner.deletes, by_key(members).keys(), OwnedOrphans(self._context)
         members = [live for live in members if not deletes(live) or self._is_released(live, keys, orphans)]
-        deleted, desired = list(filter(deletes, members)), self._applier.live()
+        deleted, desired = list(filter(deletes, members)), self._set.live()
         earlier = self._members.released
         self._release_from_owners(deleted, [*desired, *earlier, *self._shared(members)])
         if self._context.delete_guests:
-            guests = Guests(self._context, leaving=() if self._applier.nodes else members)
+            guests = Guests(self._context, leaving=() if self._set.nodes else members)
             shared = [live for _, live in self._shared(members)]
             with self._attempts.abandonable("objects of others"):
                 self._attempts.request(lambda: announce(self._context, shared, guests))
@@ -79,7 +79,7 @@ class Rest:
             members,
             desired=[live for _, live in desired],
             released=[key_of(live) for _, live in earlier],
-            with_orphans=not self._applier.nodes,
+            with_orphans=not self._set.nodes,
         )
         self._loop.run(self._is_pruned)
 
@@ -136,16 +136,16 @@ class Rest:
         """Whether an object that the inventory or Tacker's record names was not there when the deletions began."""
         inventory = self._context.inventory
         recorded = (inventory.content.members or frozenset()) | (inventory.remembered.members or frozenset())
-        return bool(recorded - self._applier.nodes.keys() - by_key(members).keys())
+        return bool(recorded - self._set.nodes.keys() - by_key(members).keys())
 
     def _is_pruned(self) -> bool:
         """A desired object may go with what is pruned, such as its owner: it must be ready again."""
-        return not self._pruner.nodes and self._informers.all_listed() and not self._applier.awaits
+        return not self._pruner.nodes and self._informers.all_listed() and not self._set.awaits
 
     def _shrink(self) -> None:
-        applier, inventory = self._applier, self._context.inventory
-        inventory.note_beginning(oldest_owner(self._context, (live for _, live in applier.live())))
-        inventory.finish(kinds=applier.kinds, namespaces=applier.namespaces, members=frozenset(applier.nodes))
+        desired, inventory = self._set, self._context.inventory
+        inventory.note_beginning(oldest_owner(self._context, (live for _, live in desired.live())))
+        inventory.finish(kinds=desired.kinds, namespaces=desired.namespaces, members=frozenset(desired.nodes))
 
     def _is_used(self, live: Object) -> bool:
         """
@@ -154,7 +154,7 @@ class Rest:
         Without it all kinds were listed; one whose CRD others delete now is not for a moment, until that is confirmed.
         """
         is_unknown = self._operation.abandon
-        is_used = self._applier.uses(live) or self._holds_labelled(live)
+        is_used = self._set.uses(live) or self._holds_labelled(live)
         return is_used or (is_unknown and (self._members.has_left(live) or self._may_hold_unlisted(live)))
 
     def _holds_labelled(self, live: Object) -> bool:

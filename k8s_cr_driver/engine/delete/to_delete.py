@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.engine.apply.applier import Applier
+from k8s_cr_driver.engine.apply.desired_set import DesiredSet
 from k8s_cr_driver.engine.run.loop import Attempts, Run
 from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.kube.discovery import Resource
@@ -28,9 +28,9 @@ LOG = logs.logger(__name__)
 class Members:
     """Those of one run."""
 
-    def __init__(self, run: Run, applier: Applier, informers: Informers, attempts: Attempts) -> None:
+    def __init__(self, run: Run, desired: DesiredSet, informers: Informers, attempts: Attempts) -> None:
         self._operation, self._loop, self._context, self._resources = run.operation, run.loop, run.context, run.resources
-        self._applier, self._informers, self._attempts = applier, informers, attempts
+        self._set, self._informers, self._attempts = desired, informers, attempts
         self.released: list[tuple[Resource, Object]] = []
         """What a run that failed has released."""
         self._waits_for_lists = True
@@ -55,7 +55,7 @@ class Members:
         A lost inventory does not know the members: those in Tacker's record are the least that the instance has applied.
         """
         inventory = self._context.inventory
-        if key in self._applier.nodes or key == inventory.key:
+        if key in self._set.nodes or key == inventory.key:
             return False
         if uid_of(live) in self._left or self._outlives_terminate(key, live):
             return False
@@ -115,7 +115,7 @@ class Members:
         context, request = self._context, self._attempts.request
         recorded, unlisted = context.inventory.content.members or frozenset(), self._informers.unlisted_kinds()
         unknown = {key for key in recorded if key.group_kind in unlisted}  # what cannot be listed may hang when it is read
-        known = {*unknown, *self._applier.nodes, *(key for key, _ in self._informers.everything())}
+        known = {*unknown, *self._set.nodes, *(key for key, _ in self._informers.everything())}
         for resource, live in unlisted_members(context, known, lambda one, _: request(one)):
             if is_hidden(live, context.instance) and kind_of(live) in SHARED:
                 whole = request(read_unlabeled, context, resource, key_of(live))
@@ -126,7 +126,7 @@ class Members:
                     found.append(labelled)
             elif was_released(context, live):
                 self.released.append((resource, live))
-        if not self._applier.nodes:
+        if not self._set.nodes:
             self._claim_orphans([*self.listed().values(), *found], found)
 
     def _reclaim_again(self, listed: Mapping[ObjectKey, Object], found: list[Object]) -> None:
@@ -156,7 +156,7 @@ class Members:
 
         Or though somebody has said since that the StatefulSet, or what it leaves, is to be kept.
         """
-        desired = self._applier.nodes
+        desired = self._set.nodes
         if key in desired or not is_claimed(live, self._context.instance):
             return False
         return bool(desired) or any(one.may_leave(live) for one in self._keepers)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.engine.apply.applier import Applier
+from k8s_cr_driver.engine.apply.desired_set import DesiredSet
 from k8s_cr_driver.engine.delete.replacer import Replacer
 from k8s_cr_driver.engine.delete.rest import Rest
 from k8s_cr_driver.engine.report import webhooks
@@ -47,9 +47,9 @@ def _with_line(report: Report, line: str) -> Report:
 class Timeouts:
     """First for objects that are replaced, then for the set, then for `rest`, which is deleted."""
 
-    def __init__(self, run: Run, applier: Applier, informers: Informers, replacer: Replacer, rest: Rest) -> None:
+    def __init__(self, run: Run, desired: DesiredSet, informers: Informers, replacer: Replacer, rest: Rest) -> None:
         self._operation, self._loop, self._client, self._clouds = run.operation, run.loop, run.client, Clouds(run.client)
-        self._applier, self._informers, self._replacer, self._rest = applier, informers, replacer, rest
+        self._set, self._informers, self._replacer, self._rest = desired, informers, replacer, rest
 
     def start_log(self) -> None:
         self._loop.after(FIRST_LINE, self._log, FIRST_LINE)
@@ -57,7 +57,7 @@ class Timeouts:
     def timeout(self, headline: str) -> NotReady:
         """One report for each object that the run waits for, after those of their kinds that cannot be read."""
         nodes = self.open_nodes()
-        total = max(len(self._applier.nodes), len(nodes))
+        total = max(len(self._set.nodes), len(nodes))
         unread = self._informers.unread({node.key.group_kind for node in nodes})
         found = self._with_lines(self._reports(map(Seen.of, nodes)))
         return NotReady(f"{len(nodes)} of {total} objects {headline}:", [*unread, *found])
@@ -65,14 +65,14 @@ class Timeouts:
     def stood_still(self, what: str, found: Sequence[Report]) -> NotReady:
         """With the reports that the search has `found`."""
         nodes = self.open_nodes()
-        total = max(len(self._applier.nodes), len(nodes))
+        total = max(len(self._set.nodes), len(nodes))
         verb = "deleted" if any(isinstance(node, ToDelete) for node in nodes) else "ready"
         unread = self._informers.unread({node.key.group_kind for node in nodes})
         return NotReady(f"{len(nodes)} of {total} objects not {verb}, {what}:", [*unread, *self._with_lines(found)])
 
     def warn_of_optional(self) -> None:
         """Logs and notes each optional object that is not ready at the end, worst first; it sends no request."""
-        nodes = [self._applier.nodes[key] for key in self._applier.unready]
+        nodes = [self._set.nodes[key] for key in self._set.unready]
         values = self._values() if nodes else SentValues([])
         found = [node.report(values) for node in sorted(nodes, key=lambda one: (one.health.badness, one.key))]
         self._operation.left[:] = found
@@ -86,7 +86,7 @@ class Timeouts:
         return self.timeout(f"not ready after {seconds:.0f} s")
 
     def not_replaced(self, seconds: float) -> NotReady:
-        if self._applier.awaits:
+        if self._set.awaits:
             return self.not_ready(seconds)
         return NotReady(f"VNFCs are missing, or too many, after {seconds:.0f} s:", self._replacer.unfinished)
 
@@ -97,7 +97,7 @@ class Timeouts:
         if not unlisted:
             remedy = "Retry, or fail the operation and give a new one a longer wait-timeout."
             error = NotReady(f"After {seconds:.0f} s not all objects of the instance are found. {remedy}", ())
-        if self._applier.awaits:
+        if self._set.awaits:
             error = self.not_ready(seconds)
         elif self._rest.nodes:
             error = self.not_deleted(seconds)
@@ -126,12 +126,12 @@ class Timeouts:
         """What the run waits for now."""
         if self._replacer.nodes:
             return list(self._replacer.nodes.values())
-        unready = [self._applier.nodes[key] for key in self._applier.unready]
+        unready = [self._set.nodes[key] for key in self._set.unready]
         return unready or list(self._rest.nodes.values())
 
     def _values(self) -> SentValues:
         """What the operation has sent, and what earlier ones have sent of the objects that it deletes."""
-        return SentValues([*(node.obj.manifest for node in self._applier.nodes.values()), *self._rest.found])
+        return SentValues([*(node.obj.manifest for node in self._set.nodes.values()), *self._rest.found])
 
     def _log(self, pause: float) -> None:
         seen = list(map(Seen.of, self.open_nodes()))

@@ -3,7 +3,8 @@
 The event loop of a run: one thread owns the run's state.
 
 Watches, workers and timers post actions; the loop executes them one after another. So the rest of the engine needs no
-locks. Workers send the requests, at most THREADS at a time.
+locks. Workers send the requests, at most THREADS at a time. What takes several steps is a coroutine of this loop, which
+awaits responses and pauses; it is none of asyncio.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.run.operation import Operation
@@ -32,6 +33,10 @@ from k8s_cr_driver.writes.context import WriteContext
 Action = Callable[[], None]
 Result = TypeVar("Result")
 P = ParamSpec("P")
+Resume = Callable[[Any, "BaseException | None"], None]
+"""Resumes a coroutine with what it waits for, or with an error."""
+Begin = Callable[[Resume], None]
+Steps = Coroutine[Begin, Any, Result]
 
 THREADS = 8
 
@@ -72,26 +77,51 @@ class Loop:
         later: Action = functools.partial(action, *args, **kwargs)
         heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._count), later))
 
+    def start(self, steps: Steps[None]) -> None:
+        """Runs a coroutine until it waits, and then from response to response. What it raises ends the run at once."""
+        self._resume(steps)
+
+    async def call(self, request: Callable[P, Result], *args: P.args, **kwargs: P.kwargs) -> Result:
+        """What `request` returns or raises on a worker. One that is no DriverError ends the run, else this hides a bug."""
+
+        def begin(resume: Resume) -> None:
+            def job() -> None:
+                try:
+                    response = request(*args, **kwargs)
+                except DriverError as error:
+                    self.post(self._sent, resume, None, error)
+                except Exception as error:
+                    self.post(_throw, error)
+                else:
+                    self.post(self._sent, resume, response, None)
+
+            self._sending += 1
+            self._workers.submit(job)
+
+        result: Result = await until(begin)
+        return result
+
+    async def pause(self, seconds: float) -> None:
+        """Returns after so many seconds."""
+        await until(lambda resume: self.after(seconds, resume, None, None))
+
     def send(
         self,
         request: Callable[[], Result],
         then: Callable[[Result], None],
         failed: Callable[[DriverError], None],
     ) -> None:
-        """Runs `request` on a worker, then `then` or `failed` on the loop; an exception that is no DriverError ends the run."""
+        """Runs `request` on a worker, then `then` or `failed` on the loop."""
 
-        def job() -> None:
+        async def steps() -> None:
             try:
-                response = request()
+                response = await self.call(request)
             except DriverError as error:
-                self.post(self._sent, functools.partial(failed, error))
-            except Exception as error:  # a bug must end the run, else it hangs until the deadline
-                self.post(self._sent, functools.partial(_throw, error))
+                failed(error)
             else:
-                self.post(self._sent, functools.partial(then, response))
+                then(response)
 
-        self._sending += 1
-        self._workers.submit(job)
+        self.start(steps())
 
     def refuse(self, error: DriverError) -> None:
         """Ends the run with `error` once the requests in flight have ended, at the deadline in any case.
@@ -146,9 +176,29 @@ class Loop:
             return
         action()
 
-    def _sent(self, action: Action) -> None:
+    def _sent(self, resume: Resume, response: Any, error: BaseException | None) -> None:
         self._sending -= 1
-        action()
+        resume(response, error)
+
+    def _resume(self, steps: Steps[None], value: Any = None, error: BaseException | None = None) -> None:
+        try:
+            begin = steps.send(value) if error is None else steps.throw(error)
+        except StopIteration:
+            return
+        begin(lambda value, error: self._resume(steps, value, error))
+
+
+class _Until:
+    def __init__(self, begin: Begin) -> None:
+        self._begin = begin
+
+    def __await__(self) -> Generator[Begin, Any, Any]:
+        return (yield self._begin)
+
+
+def until(begin: Begin) -> _Until:
+    """In a coroutine of a loop: waits until that is called which `begin` gets, in the loop's thread."""
+    return _Until(begin)
 
 
 def _throw(error: Exception) -> None:

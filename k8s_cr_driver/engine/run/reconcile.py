@@ -19,6 +19,7 @@ from types import TracebackType
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.apply.applier import Applier
 from k8s_cr_driver.engine.apply.asks import Asks
+from k8s_cr_driver.engine.apply.desired_set import DesiredSet
 from k8s_cr_driver.engine.delete.pruner import DENIED_GRACE
 from k8s_cr_driver.engine.delete.replacer import NO_REPLACEMENT, Replacement, Replacer
 from k8s_cr_driver.engine.delete.rest import Rest
@@ -104,13 +105,14 @@ class _Reconciliation:
         self._run, self._asks, self._replacement, self._freed_at = run, asks, replacement, -math.inf
         self._operation, self._loop, self._context, self._prune = run.operation, run.loop, run.context, prune
         self._resources = run.resources
-        self._applier = Applier(run, desired, last)
-        self._informers = Informers(run, self._on_change, self._applier.kind_listed)
+        self._set = DesiredSet(run.resources, desired, last, replacement.keys | replacement.absent)
+        self._informers = Informers(run, self._on_change, self._on_listed)
+        self._applier = Applier(run, self._set, self._informers, held=asks)
         self._replacer = Replacer(run, self._informers, replacement)
         grace_period = prune.grace_period if prune else None
-        self._rest = Rest(run, self._applier, self._informers, grace_period=grace_period)
-        self._timeouts = Timeouts(run, self._applier, self._informers, self._replacer, self._rest)
-        self._activity = Activity(run, self._applier.nodes, self._timeouts)
+        self._rest = Rest(run, self._set, self._informers, grace_period=grace_period)
+        self._timeouts = Timeouts(run, self._set, self._informers, self._replacer, self._rest)
+        self._activity = Activity(run, self._set.nodes, self._timeouts)
 
     def __enter__(self) -> _Reconciliation:
         return self
@@ -129,13 +131,12 @@ class _Reconciliation:
     def run(self) -> dict[ObjectKey, Object]:
         if not self._take_over():
             return {}
-        applier, replacer, timeouts = self._applier, self._replacer, self._timeouts
+        desired, replacer, timeouts = self._set, self._replacer, self._timeouts
         self._activity.start()
         replacer.start()
         self._wait(lambda: not replacer.nodes, timeouts.not_deleted)
-        applier.start(self._informers, replacer.rerun, held=self._asks)
         had = self._context.inventory.content.kinds if self._prune else frozenset[GroupKind]()
-        self._informers.open(kind for kind in applier.kinds | had if self._is_served(kind))
+        self._informers.open(kind for kind in desired.kinds | had if self._is_served(kind))
         if self._asks:
             self._ask()
         self._wait(self._is_ready, timeouts.not_ready)
@@ -145,7 +146,7 @@ class _Reconciliation:
             with self._late(timeouts.not_pruned):
                 self._rest.delete()
         timeouts.warn_of_optional()
-        return {key: node.live for key, node in applier.nodes.items() if node.live is not None}
+        return {key: node.live for key, node in desired.nodes.items() if node.live is not None}
 
     def _wait(self, done: Callable[[], bool], error: Callable[[float], NotReady]) -> None:
         with self._late(error):
@@ -161,7 +162,7 @@ class _Reconciliation:
 
     def _ask(self) -> None:
         """Before the first write."""
-        asks = Asks(self._run, self._applier, self._informers)
+        asks = Asks(self._run, self._set, self._informers)
         self._wait(asks.is_listed, self._timeouts.not_ready)
         asks.start()
         self._wait(asks.is_answered, self._timeouts.not_ready)
@@ -169,7 +170,7 @@ class _Reconciliation:
 
     def _is_ready(self) -> bool:
         """Ready, or as ready as the set can be before the rest is deleted, which waits until it is ready then."""
-        return not self._applier.awaits or (self._prune is not None and self._rest.holds_up())
+        return not self._set.awaits or (self._prune is not None and self._rest.holds_up())
 
     def _take_over(self) -> bool:
         """Makes this run the only one that writes; False if the instance has nothing and shall have nothing."""
@@ -192,20 +193,20 @@ class _Reconciliation:
         return True
 
     def _check_permissions(self) -> bool:
-        objects = [(key, node.resource) for key, node in self._applier.nodes.items()]
+        objects = [(key, node.resource) for key, node in self._set.nodes.items()]
         return permissions.check(self._context.connection, objects, self._context.inventory.resource)
 
     def _claim(self, *, unread: bool) -> bool:
         self._operation.check_current()
-        applier, inventory = self._applier, self._context.inventory
+        desired, inventory = self._set, self._context.inventory
         try:
             return inventory.claim(
                 self._operation.id,
-                applier.kinds,
-                applier.namespaces,
-                create=bool(applier.nodes),
-                members=applier.nodes,
-                leaving=[key for key in applier.nodes if key.group_kind in leaving_kinds()],
+                desired.kinds,
+                desired.namespaces,
+                create=bool(desired.nodes),
+                members=desired.nodes,
+                leaving=[key for key in desired.nodes if key.group_kind in leaving_kinds()],
                 unread=unread,
             )
         except DriverError as error:
@@ -222,7 +223,7 @@ class _Reconciliation:
         if not (is_denied or webhooks.is_unanswered(error)):
             return
         self._operation.check_current()
-        deletes_all = self._prune is not None and not self._applier.nodes
+        deletes_all = self._prune is not None and not self._set.nodes
         first = webhooks.first_to_go(self._context, ()) if deletes_all else self._replacement
         if webhooks.delete_first(self._context, first):
             self._freed_at = time.monotonic()
@@ -240,11 +241,14 @@ class _Reconciliation:
 
     def _is_served(self, kind: GroupKind) -> bool:
         """False for a kind whose CRD is in this set and not established yet."""
-        return kind not in self._applier.brought or self._resources.is_served(kind)
+        return kind not in self._set.brought or self._resources.is_served(kind)
+
+    def _on_listed(self, kind: GroupKind) -> None:
+        self._applier.kind_listed(kind)
 
     def _on_change(self, key: ObjectKey, live: Object | None) -> None:
         self._activity.observe(key, live)
-        node = self._applier.nodes.get(key)
+        node = self._set.nodes.get(key)
         if node is not None:
             self._applier.observe(node, live)
         else:
