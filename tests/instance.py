@@ -16,9 +16,8 @@ from k8s_cr_driver.engine.apply.applier import Applier
 from k8s_cr_driver.engine.delete.replacer import NO_REPLACEMENT, Replacement
 from k8s_cr_driver.engine.run.loop import Loop
 from k8s_cr_driver.engine.run.nodes import Desired
-from k8s_cr_driver.engine.run.operation import Operation, Timing
+from k8s_cr_driver.engine.run.operation import Operation, Timing, WatchLimits
 from k8s_cr_driver.engine.run.reconcile import Prune, reconcile
-from k8s_cr_driver.engine.watch.watch_limit import WatchLimits
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.journal.entries import NOTHING, InventoryContent
 from k8s_cr_driver.journal.inventory import Inventory

@@ -161,11 +161,10 @@ def form(content: InventoryContent) -> Object:
 
 def _values(content: InventoryContent) -> dict[str, Any]:
     finished = [[*key, digest] for key, digest in sorted(content.finished)]
+    values = {"finished": finished, "adopted": _grouped(content.adopted), "adopted-uids": content.uids_in_order()}
     members = {} if content.members is None else {"members": _grouped(content.members)}
-    uids = content.uids_in_order()
     new = {"new": True if content.new == content.members else _grouped(content.new)} if content.new else {}
-    late = {"late": _grouped(content.late)} if content.late else {}
-    return {"finished": finished, "adopted": _grouped(content.adopted), "adopted-uids": uids, **members, **new, **late}
+    return {**values, **members, **new, **({"late": _grouped(content.late)} if content.late else {})}
 
 
 def inventory_name(instance: str) -> str:

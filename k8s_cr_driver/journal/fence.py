@@ -86,10 +86,9 @@ class Fence:
         self.token = uuid.uuid4().hex
         self._has_former = False
         self._instance, self._inventory, self._read = instance, inventory, read
-        self._is_claimed = False
-        self._stops_at = 0.0
-        self._lost_former: str | None = ""
-        self._lost_at = math.inf
+        self._claimed_at: float | None = None
+        self._lost: tuple[str | None, float] = "", math.inf
+        """A claim without a response: the token that it was to replace, and when it was sent."""
         self._lock = threading.Lock()
         self._confirmed_at = 0.0
 
@@ -105,7 +104,7 @@ class Fence:
         `was_lost`: the instance had an inventory, so that a run may have had its token in it. A run that reconciles several
         times claims each time; Superseded if others have claimed in between.
         """
-        if self._is_claimed:
+        if self._claimed_at is not None:
             self.check(found)
         self._check_lost(found)
         is_others = found is not None and found.token not in ("", self.token) and not found.released
@@ -122,8 +121,7 @@ class Fence:
 
     def claimed(self) -> None:
         """The token is in the inventory: from now on every other run finds it."""
-        self._is_claimed = True
-        self._stops_at = time.monotonic() + WRITE_WITHIN + TRAVEL
+        self._claimed_at = time.monotonic()
 
     def lost_claim(self, former: str | None, asked_at: float) -> None:
         """
@@ -131,27 +129,32 @@ class Fence:
 
         None: it could only create an inventory, and nobody had looked whether there was one.
         """
-        self._lost_former, self._lost_at = former, asked_at
+        self._lost = former, asked_at
 
     def _check_lost(self, found: InventoryContent | None) -> None:
         """Superseded if a lost claim may have succeeded, and others have claimed or terminated the instance since.
 
         An inventory that such a claim created is not deleted until its token has expired: a terminate waits for that.
         """
-        since = time.monotonic() - self._lost_at
-        is_unchanged = found is not None and found.token in (self._lost_former, self.token)
+        former, asked_at = self._lost
+        since = time.monotonic() - asked_at
+        is_unchanged = found is not None and found.token in (former, self.token)
         # Whoever replaces the token of such a claim waits for its writes, and until then does not name its own process
-        was_there = self._lost_former is None and found is not None and bool(found.worker) and since < IN_FLIGHT
+        was_there = former is None and found is not None and bool(found.worker) and since < IN_FLIGHT
         if not (is_unchanged or was_there) and since > (-1 if found else WRITE_WITHIN):
             self.check(found)
 
     def former_stops_in(self) -> float:
         """Seconds until the former run no longer trusts its token, and its writes are done unless a webhook holds one."""
-        return max(0.0, self._stops_at - time.monotonic())
+        return self._left(WRITE_WITHIN + TRAVEL)
 
     def former_expires_in(self) -> float:
         """Seconds until no write of the former run can take effect any more."""
-        return max(0.0, self._stops_at - TRAVEL + IN_FLIGHT - time.monotonic())
+        return self._left(WRITE_WITHIN + IN_FLIGHT)
+
+    def _left(self, seconds: float) -> float:
+        """Of so many seconds after the claim."""
+        return 0.0 if self._claimed_at is None else max(0.0, self._claimed_at + seconds - time.monotonic())
 
     def former_may_write(self) -> bool:
         """Whether a write of a former run can still take effect: the next run must wait for that, too."""
@@ -193,6 +196,6 @@ class Fence:
         """
         with self._lock:
             asked_at = time.monotonic()
-            if self._is_claimed and asked_at - self._confirmed_at > seconds:
+            if self._claimed_at is not None and asked_at - self._confirmed_at > seconds:
                 self.check(self._read())
                 self._confirmed_at = asked_at

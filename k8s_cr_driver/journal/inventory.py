@@ -13,15 +13,28 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 
-from k8s_cr_driver.errors import ApiError, InvalidPackage, NotConnected, TransportError
+from k8s_cr_driver.errors import ApiError, NotConnected, TransportError
 from k8s_cr_driver.journal.entries import INVENTORY_LABEL, NOTHING, UID_DIGITS, InventoryContent
 from k8s_cr_driver.journal.fence import Fence
-from k8s_cr_driver.journal.store import CONFIG_MAPS, InventoryStore
+from k8s_cr_driver.journal.store import InventoryStore
 from k8s_cr_driver.kube.connection import Connection
-from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, key_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.objects.marks import is_copy, is_managed
+
+
+@dataclass
+class _Noted:
+    """What a run notes of objects until its next change of the inventory."""
+
+    brought: frozenset[ObjectKey] = frozenset()
+    """Members that no run before this one had, as the inventory that it has found says."""
+    recreated: set[ObjectKey] = field(default_factory=set)
+    tried: set[ObjectKey] = field(default_factory=set)
+    written: set[ObjectKey] = field(default_factory=set)
+    disclaimed: set[ObjectKey] = field(default_factory=set)
+    finished: dict[ObjectKey, str | None] = field(default_factory=dict)
 
 
 class Inventory:
@@ -35,27 +48,17 @@ class Inventory:
         self._store = InventoryStore(connection, namespace, instance)
         self.key, self.instance = self._store.key, instance
         self.fence = Fence(instance, self.key, self.read)
-        self.content = InventoryContent()
-        self.remembered = remembered
-        self._last_read, self._is_first = NOTHING, True
+        self.content, self.remembered = InventoryContent(), remembered
+        self._last_read: InventoryContent | None = None
+        """NOTHING if there was none; None if this run has neither read it nor claimed it."""
         self._creates = False
-        self._recreated: set[ObjectKey] = set()
-        self._brought = frozenset[ObjectKey]()
-        """Members that no run before this one had, as the inventory that it has found says."""
-        self._tried: set[ObjectKey] = set()
-        self._written: set[ObjectKey] = set()
-        self._disclaimed: set[ObjectKey] = set()
-        self._finished: dict[ObjectKey, str | None] = {}
+        self._noted = _Noted()
         self._lock = threading.Lock()
 
     @property
     def is_new(self) -> bool:
         """Whether this run has created it."""
         return self._creates and bool(self._store.uid)
-
-    @property
-    def resource(self) -> Resource:
-        return CONFIG_MAPS
 
     @property
     def selector(self) -> str:
@@ -66,19 +69,10 @@ class Inventory:
         """The ApplySet's ID (KEP-3659): members carry it in their part-of label."""
         return self._store.applyset
 
-    def check_not_in_set(self, keys: Iterable[ObjectKey]) -> None:
-        """InvalidPackage if the set contains the inventory's Namespace: the inventory must outlive all objects of the set."""
-        home = ObjectKey(*NAMESPACE, "", self.key.namespace)
-        if home in keys:
-            raise InvalidPackage(
-                f"{home} holds the driver's inventory ([k8s_cr] inventory_namespace), so no package may bring it. Take it "
-                "out of the package, or name another namespace there."
-            )
-
     def read(self) -> InventoryContent | None:
         """The stored content, or None; does not take the instance over."""
-        found, self._is_first = self._store.read(), False
-        self._last_read = found or self._last_read
+        found = self._store.read()
+        self._last_read = found or self._last_read or NOTHING
         return found
 
     def claim(
@@ -99,8 +93,9 @@ class Inventory:
         nobody is known to have written is not read before: a write of it that can only create says whether there is one. An
         account that may not read it learns so by the read, before the first write. `leaving`: the members that leave orphans.
         """
-        is_first, self._is_first = unread and self._is_first and create and not self.remembered.kinds, False
+        is_first = unread and self._last_read is None and create and not self.remembered.kinds
         found = None if is_first else self.read()
+        self._last_read = self._last_read or NOTHING
         known = self.remembered if self.remembered.kinds else self._last_read  # it may have been deleted since it was read
         if found is None and not create and not known.kinds:
             return False
@@ -111,9 +106,9 @@ class Inventory:
         new = known._replace(members=None) if known.kinds else InventoryContent()
         base = found or new._replace(resource_version="1")  # a resourceVersion that only a new object takes
         brought = frozenset[ObjectKey]() if base.members is None else frozenset(members) - base.members
-        earlier = self._brought if is_ours else frozenset[ObjectKey]()  # others bring what they have claimed meanwhile
+        earlier = self._noted.brought if is_ours else frozenset[ObjectKey]()  # others bring what they have claimed meanwhile
         # If there was no inventory, earlier runs may have had one that was deleted
-        self._brought = frozenset[ObjectKey]() if self._creates else earlier | brought
+        self._noted.brought = frozenset[ObjectKey]() if self._creates else earlier | brought
         desired = base._replace(
             kinds=base.kinds | frozenset(kinds),
             namespaces=base.namespaces | frozenset(namespaces),
@@ -173,32 +168,33 @@ class Inventory:
         The run knows what it has written. What it brings and has never sent is no member: others may have it.
         """
         if self.content.token:
-            self._disclaimed |= self._brought - self._tried - self._written
+            noted = self._noted
+            noted.disclaimed |= noted.brought - noted.tried - noted.written
             is_over = not self.fence.former_may_write()
-            self._change(lambda content: content._replace(new=content.new - self._written, released=is_over))
+            self._change(lambda content: content._replace(new=content.new - noted.written, released=is_over))
 
     def _change(self, change: Callable[[InventoryContent], InventoryContent]) -> None:
         """Writes what `change` makes of the content, and what was noted since the last write. One at a time."""
         with self._lock:
-            desired = self._noted(change(self.content))
+            desired = self._with_notes(change(self.content))
             if desired != self.content:
                 self._until_written(lambda: self._write(desired._replace(resource_version=self.content.resource_version)))
 
-    def _noted(self, desired: InventoryContent) -> InventoryContent:
-        ends = dict(self._finished)  # others may note more meanwhile
+    def _with_notes(self, desired: InventoryContent) -> InventoryContent:
+        ends, disclaimed = dict(self._noted.finished), frozenset(self._noted.disclaimed)  # others may note more meanwhile
         older = {one for one in desired.finished if one[0] not in ends}
         finished = frozenset(older | {(key, digest) for key, digest in ends.items() if digest is not None})
-        adopted = desired.adopted - self._recreated
+        adopted = desired.adopted - self._noted.recreated
         uids = frozenset(one for one in desired.adopted_uids if one[0] in adopted)
-        new, members = desired.new - self._disclaimed, desired.members
-        left = None if members is None else members - self._disclaimed
+        new, members = desired.new - disclaimed, desired.members
+        left = None if members is None else members - disclaimed
         return desired._replace(adopted=adopted, adopted_uids=uids, finished=finished, new=new, members=left)
 
     def adopt(self, uids: Mapping[ObjectKey, str]) -> None:
         """Records objects that exist already and are nobody's, with their uids, and the ends that are noted, in one write."""
 
         def adopting(content: InventoryContent) -> InventoryContent:
-            self._recreated -= uids.keys()
+            self._noted.recreated -= uids.keys()
             others = frozenset(one for one in content.adopted_uids if one[0] not in uids)
             new = frozenset((key, uid[:UID_DIGITS]) for key, uid in uids.items())
             return content._replace(adopted=content.adopted | uids.keys(), adopted_uids=others | new)
@@ -218,11 +214,11 @@ class Inventory:
 
     def note_finished(self, key: ObjectKey, digest: str | None) -> None:
         """Notes that an object has run to its end, None: it has failed. Written with the next change."""
-        self._finished[key] = digest
+        self._noted.finished[key] = digest
 
     def created(self, key: ObjectKey) -> None:
         """Ends the adoption of an object, which was deleted and created again. Until the next change its annotation says so."""
-        self._recreated.add(key)
+        self._noted.recreated.add(key)
         self.wrote(key)
 
     def withdraw(self, kinds: AbstractSet[GroupKind], namespaces: AbstractSet[str]) -> None:
@@ -242,20 +238,20 @@ class Inventory:
     def trial(self) -> Inventory:
         """The same for writes that store nothing: what it notes of them is forgotten."""
         other = copy.copy(self)
-        other._recreated, other._tried, other._written, other._disclaimed = set(), set(), set(), set()
+        other._noted = _Noted(self._noted.brought, finished=self._noted.finished)
         return other
 
     def tried(self, key: ObjectKey) -> None:
         """Notes that the creation of an object was sent, and that it may have succeeded."""
-        self._tried.add(key)
+        self._noted.tried.add(key)
 
     def wrote(self, key: ObjectKey) -> None:
         """Notes that this run has written an object: it is one of the instance, also if others create it again."""
-        self._written.add(key)
+        self._noted.written.add(key)
 
     def disclaim(self, key: ObjectKey) -> None:
         """Notes that an object that this run brings is somebody else's. It leaves the inventory with the next change."""
-        self._disclaimed |= {key} & self.content.new
+        self._noted.disclaimed |= {key} & self.content.new
 
     def owns(self, live: Object) -> bool:
         """Whether an object that has the label or the field manager of the instance is one of its objects."""
@@ -269,10 +265,10 @@ class Inventory:
 
         A backup that is restored under another name has labels and `managedFields` of a member, so these alone prove nothing.
         """
-        key = key_of(live)
-        if key in self._written:
+        key, noted = key_of(live), self._noted
+        if key in noted.written:
             return False
-        is_unwritten = key in self._brought - self._tried
+        is_unwritten = key in noted.brought and key not in noted.tried
         return is_unwritten or (key in self.content.new and is_copy(live, self.instance))
 
     def others(self) -> list[InventoryContent | None]:

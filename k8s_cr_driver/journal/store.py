@@ -11,8 +11,9 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+from collections.abc import Iterable
 
-from k8s_cr_driver.errors import ApiError, Contended, Forbidden, Refused, Said, Unreadable
+from k8s_cr_driver.errors import ApiError, Contended, Forbidden, InvalidPackage, Refused, Said, Unreadable
 from k8s_cr_driver.journal.entries import (
     CONFIG_MAP,
     INVENTORY_LABEL,
@@ -32,10 +33,20 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import APPLY, METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import checked
-from k8s_cr_driver.objects.keys import Object, ObjectKey, labels
+from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, labels
 
 CONFIG_MAPS = Resource(CONFIG_MAP, "v1", "configmaps", True, frozenset({"get", "patch", "watch", "delete"}))
 _ID_LABEL = "applyset.kubernetes.io/id"
+
+
+def check_outlives(inventory: ObjectKey, keys: Iterable[ObjectKey]) -> None:
+    """InvalidPackage if a set contains the inventory's Namespace: the inventory must outlive all objects of the set."""
+    home = ObjectKey(*NAMESPACE, "", inventory.namespace)
+    if home in keys:
+        raise InvalidPackage(
+            f"{home} holds the driver's inventory ([k8s_cr] inventory_namespace), so no package may bring it. Take it "
+            "out of the package, or name another namespace there."
+        )
 
 
 class InventoryStore:

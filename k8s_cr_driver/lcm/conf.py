@@ -18,7 +18,7 @@ from typing import Any
 from oslo_config import cfg
 from oslo_log import log
 
-from k8s_cr_driver.engine.watch.watch_limit import WATCH_LIMITS
+from k8s_cr_driver.engine.run.operation import WATCH_LIMITS
 from k8s_cr_driver.errors import Forbidden, InvalidRequest
 from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.lcm import workers

@@ -19,9 +19,8 @@ from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 from tacker.sol_refactored.nfvo import nfvo_client
 from tacker.sol_refactored.objects.v2 import fields
 
-from k8s_cr_driver.engine.run.operation import Operation
+from k8s_cr_driver.engine.run.operation import Operation, WatchLimits
 from k8s_cr_driver.engine.run.reconcile import Prune
-from k8s_cr_driver.engine.watch.watch_limit import WatchLimits
 from k8s_cr_driver.lcm import (
     desired,
     intree_driver,

@@ -19,6 +19,7 @@ from typing import Any
 from k8s_cr_driver.engine.run.nodes import Desired
 from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Refused
 from k8s_cr_driver.journal.entries import INVENTORY_LABEL
+from k8s_cr_driver.journal.store import check_outlives
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource, discover
@@ -164,7 +165,7 @@ class _Trial:
         self._target, self._counted = target, counted
         self._namespaces = {obj.key.name for obj in wanted if obj.key.group_kind == NAMESPACE}
         self._crds = crds_of([obj.manifest for obj in wanted])
-        target.inventory.check_not_in_set([obj.key for obj in wanted])
+        check_outlives(target.inventory.key, [obj.key for obj in wanted])
 
     def answer(self, obj: CustomResource) -> Answer:
         """By the server's response; TransportError without one."""

@@ -12,7 +12,7 @@ import pytest
 import urllib3
 
 from k8s_cr_driver.engine.report.not_ready import NotReady
-from k8s_cr_driver.engine.watch import informers
+from k8s_cr_driver.engine.watch import reflectors
 from k8s_cr_driver.errors import Conflict, Forbidden, Refused
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.objects.marks import KEEP, is_managed
@@ -51,7 +51,7 @@ def quiet(name: str) -> Object:
 def test_a_kind_without_watch_is_listed_until_it_is_ready_and_until_it_is_gone(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(informers, "READ_EVERY", 0.02)
+    monkeypatch.setattr(reflectors, "READ_EVERY", 0.02)
     serve_unwatched(api)
     blue = Instance(api.url)
     run = blue.start([quiet("a"), quiet("b")])
@@ -69,7 +69,7 @@ def test_a_kind_without_watch_is_listed_until_it_is_ready_and_until_it_is_gone(
 
 
 def test_a_kind_without_watch_is_listed_at_a_bounded_rate(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(informers, "READ_EVERY", 60)
+    monkeypatch.setattr(reflectors, "READ_EVERY", 60)
     serve_unwatched(api)
     with pytest.raises(NotReady):
         Instance(api.url, seconds=0.3).reconcile([quiet("a"), quiet("b")])

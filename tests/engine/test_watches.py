@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from k8s_cr_driver.engine.watch import informers, watch_limit
-from k8s_cr_driver.engine.watch.watch_limit import WatchLimits
+from k8s_cr_driver.engine.run.operation import WatchLimits
+from k8s_cr_driver.engine.watch import informers, reflectors
 from k8s_cr_driver.errors import Conflict, Refused, Superseded
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
@@ -21,8 +21,8 @@ KINDS = 12
 
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(informers, "READ_EVERY", 0.02)
-    monkeypatch.setattr(watch_limit, "_process", watch_limit._Count())  # watches of other tests may be ending still
+    monkeypatch.setattr(reflectors, "READ_EVERY", 0.02)
+    monkeypatch.setattr(reflectors, "_process", reflectors._Count())  # watches of other tests may be ending still
 
 
 PACKAGE = [obj("stable.example.com/v1", f"Kind{n}", "a", "default", spec={"cronSpec": "x"}) for n in range(KINDS)]
@@ -80,7 +80,7 @@ def test_threads_and_connections_have_limits(api: FakeApi, limits: dict[str, int
     wait_until_created(api)
     assert api.wait_for_streams(3)
     assert len(open_watches(before)) == 3
-    assert api.connections_opened <= 3 + 8 + informers.LISTERS + 1  # watches, writers, listers, and the run itself
+    assert api.connections_opened <= 3 + 8 + reflectors.LISTERS + 1  # watches, writers, listers, and the run itself
     make_ready(api)
     run.result(10)
 
@@ -106,7 +106,7 @@ def test_a_run_that_lists_its_inventory_notices_that_another_has_taken_over(api:
 def test_kinds_that_hang_keep_no_write_waiting(api: FakeApi) -> None:
     """Each list of them holds a thread, but none of those that write."""
     serve_kinds(api)
-    for number in range(informers.LISTERS):
+    for number in range(reflectors.LISTERS):
         api.fail(faults.hang(), path=f"kind{number}s", method="GET", times=100)
     blue = limited(api, operation=4)
     blue.start([config_map("z"), *PACKAGE])
@@ -118,9 +118,9 @@ def test_the_first_kind_beyond_a_limit_is_logged_with_the_option(caplog: pytest.
     caplog.set_level("INFO")
     for limits, option in ((WatchLimits(operation=1), "max_watches"), (WatchLimits(process=0), "max_process_watches")):
         caplog.clear()
-        watched = watch_limit.Watches(limits)
+        watched = reflectors.Watches(limits)
         taken = [watched.take() for _ in range(3)]
-        here = (watch_limit.__name__, threading.get_ident())  # runs of other tests may be ending still
+        here = (reflectors.__name__, threading.get_ident())  # runs of other tests may be ending still
         [logged] = [record.getMessage() for record in caplog.records if (record.name, record.thread) == here]
         assert f"[k8s_cr] {option}" in logged
         for _ in filter(None, taken):

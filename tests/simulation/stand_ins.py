@@ -26,7 +26,7 @@ from typing import Any
 
 from k8s_cr_driver import errors
 from k8s_cr_driver.engine.run import loop
-from k8s_cr_driver.engine.watch import watch_limit
+from k8s_cr_driver.engine.watch import reflectors
 from k8s_cr_driver.kube import discovery, watch_events
 from tests.fake_api import objects
 from tests.simulation import caches
@@ -200,7 +200,7 @@ def patched(**classes: tuple[object, object]) -> Iterator[None]:
 def _new_process() -> Iterator[_StandIn]:
     """A life begins without what a process knows of the kinds of clusters, and without open watches."""
     yield discovery, "_KNOWN", discovery._KNOWN, discovery._Known()
-    yield watch_limit, "_process", watch_limit._process, watch_limit._Count()
+    yield reflectors, "_process", reflectors._process, reflectors._Count()
 
 
 @contextlib.contextmanager

@@ -54,8 +54,7 @@ class Asks:
 
     def is_listed(self) -> bool:
         """Whether it is known which objects exist, as far as that can be known now."""
-        kinds = {key.group_kind for key in self._nodes} & self._informers.objects.keys()
-        return not self._waits or all(map(self._informers.is_listed, kinds))
+        return not self._waits or self._informers.opened_are_listed(self._set.kinds)
 
     def is_answered(self) -> bool:
         return self._asked == 0

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from k8s_cr_driver.engine.report.not_ready import Report
-from k8s_cr_driver.engine.watch.watch_limit import WATCH_LIMITS, WatchLimits
 from k8s_cr_driver.errors import DriverError, Stopped, Superseded, passes
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Traffic
@@ -42,6 +41,18 @@ class Timing:
 
 
 TIMING = Timing()
+
+
+@dataclass(frozen=True)
+class WatchLimits:
+    """How many watches may be open, see `reflectors`: the limits that options of tacker.conf set."""
+
+    operation: int = 50
+    process: int = 250
+
+
+WATCH_LIMITS = WatchLimits()
+"""The defaults."""
 
 Result = TypeVar("Result")
 

@@ -10,8 +10,6 @@ set does not contain are pruned when the set is ready. Every LCM verb computes a
 from __future__ import annotations
 
 import contextlib
-import math
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -20,25 +18,24 @@ from k8s_cr_driver import logs
 from k8s_cr_driver.engine.apply.applier import Applier
 from k8s_cr_driver.engine.apply.asks import Asks
 from k8s_cr_driver.engine.apply.desired_set import DesiredSet
-from k8s_cr_driver.engine.delete.pruner import DENIED_GRACE
 from k8s_cr_driver.engine.delete.replacer import NO_REPLACEMENT, Replacement, Replacer
 from k8s_cr_driver.engine.delete.rest import Rest
-from k8s_cr_driver.engine.report import permissions, webhooks
 from k8s_cr_driver.engine.report.activity import Activity
 from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.report.progress_log import Timeouts
+from k8s_cr_driver.engine.run.claim import Claim
 from k8s_cr_driver.engine.run.loop import Loop, Overdue, Run
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.engine.watch.discovery_gaps import await_kinds
 from k8s_cr_driver.engine.watch.informers import Informers
-from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, Superseded
+from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.journal.fence import WRITE_WITHIN
 from k8s_cr_driver.journal.inventory import Inventory
+from k8s_cr_driver.journal.store import check_outlives
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, split
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.writes.context import WriteContext
-from k8s_cr_driver.writes.orphans import leaving_kinds
 
 LOG = logs.logger(__name__)
 
@@ -73,12 +70,14 @@ def reconcile(
     """
     if prune and prune.delete_guests:
         context = replace(context, delete_guests=True)
-    context.inventory.check_not_in_set([obj.key for obj in desired])
+    check_outlives(context.inventory.key, [obj.key for obj in desired])
     kinds = [(obj.key.group_kind, split(obj.manifest["apiVersion"])[1]) for obj in desired]
     await_kinds(operation, context.client, kinds)
     run = Run(operation, Loop(operation), context)
-    with _Reconciliation(run, desired, prune, replacement, asks=asks, last=last) as reconciliation:
-        return reconciliation.run()
+    nodes = DesiredSet(run.resources, desired, last, replacement.keys | replacement.absent)
+    claim = Claim(run, nodes, replacement, deletes_all=prune is not None and not desired)
+    with _Reconciliation(run, nodes, prune, replacement, asks=asks) as reconciliation:
+        return reconciliation.run() if claim.make() else {}
 
 
 def release(operation: Operation, inventory: Inventory) -> None:
@@ -95,17 +94,14 @@ class _Reconciliation:
     def __init__(
         self,
         run: Run,
-        desired: Sequence[CustomResource],
+        desired: DesiredSet,
         prune: Prune | None,
         replacement: Replacement,
         *,
         asks: bool,
-        last: Collection[ObjectKey],
     ) -> None:
-        self._run, self._asks, self._replacement, self._freed_at = run, asks, replacement, -math.inf
-        self._operation, self._loop, self._context, self._prune = run.operation, run.loop, run.context, prune
-        self._resources = run.resources
-        self._set = DesiredSet(run.resources, desired, last, replacement.keys | replacement.absent)
+        self._run, self._asks, self._prune = run, asks, prune
+        self._set = desired
         self._informers = Informers(run, self._on_change, self._on_listed)
         self._applier = Applier(run, self._set, self._informers, held=asks)
         self._replacer = Replacer(run, self._informers, replacement)
@@ -121,21 +117,20 @@ class _Reconciliation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._informers.stop()
-        if self._loop.finish():
-            release(self._operation, self._context.inventory)
+        if self._run.loop.finish():
+            release(self._run.operation, self._run.context.inventory)
         else:
             LOG.warning(
-                "%s: a request has not ended, so the next operation waits until it can no longer write", self._operation.id
+                "%s: a request has not ended, so the next operation waits until it can no longer write", self._run.operation.id
             )
 
     def run(self) -> dict[ObjectKey, Object]:
-        if not self._take_over():
-            return {}
+        self._begin()
         desired, replacer, timeouts = self._set, self._replacer, self._timeouts
         self._activity.start()
         replacer.start()
         self._wait(lambda: not replacer.nodes, timeouts.not_deleted)
-        had = self._context.inventory.content.kinds if self._prune else frozenset[GroupKind]()
+        had = self._run.context.inventory.content.kinds if self._prune else frozenset[GroupKind]()
         self._informers.open(kind for kind in desired.kinds | had if self._is_served(kind))
         if self._asks:
             self._ask()
@@ -150,7 +145,7 @@ class _Reconciliation:
 
     def _wait(self, done: Callable[[], bool], error: Callable[[float], NotReady]) -> None:
         with self._late(error):
-            self._loop.run(done)
+            self._run.loop.run(done)
 
     @contextlib.contextmanager
     def _late(self, error: Callable[[float], NotReady]) -> Iterator[None]:
@@ -172,76 +167,18 @@ class _Reconciliation:
         """Ready, or as ready as the set can be before the rest is deleted, which waits until it is ready then."""
         return not self._set.awaits or (self._prune is not None and self._rest.holds_up())
 
-    def _take_over(self) -> bool:
-        """Makes this run the only one that writes; False if the instance has nothing and shall have nothing."""
-        may_read = self._operation.persist(self._check_permissions)
-        try:
-            is_claimed = self._operation.persist(lambda: self._claim(unread=may_read))
-        except ApiError as error:
-            if why := webhooks.remedy(self._context.client, str(error)):
-                raise Refused(f"{error}. {why}.") from None
-            raise
-        if not is_claimed:
-            return False
-        self._check_current()
-        self._loop.after(WRITE_WITHIN, self._informers.fence)  # until then no write would ask either
+    def _begin(self) -> None:
+        """The instance is this run's."""
+        loop, fence = self._run.loop, self._run.context.inventory.fence
+        loop.after(WRITE_WITHIN, self._informers.fence)  # until then no write would ask either
         self._timeouts.start_log()
-        fence = self._context.inventory.fence
         if fence.has_former:
             with self._late(self._timeouts.not_ready):
-                self._loop.let_pass(fence.former_stops_in())
-        return True
-
-    def _check_permissions(self) -> bool:
-        objects = [(key, node.resource) for key, node in self._set.nodes.items()]
-        return permissions.check(self._context.connection, objects, self._context.inventory.resource)
-
-    def _claim(self, *, unread: bool) -> bool:
-        self._operation.check_current()
-        desired, inventory = self._set, self._context.inventory
-        try:
-            return inventory.claim(
-                self._operation.id,
-                desired.kinds,
-                desired.namespaces,
-                create=bool(desired.nodes),
-                members=desired.nodes,
-                leaving=[key for key in desired.nodes if key.group_kind in leaving_kinds()],
-                unread=unread,
-            )
-        except DriverError as error:
-            self._mind_refusal(error)
-            raise
-
-    def _mind_refusal(self, error: DriverError) -> None:
-        """
-        Deletes the webhooks and policies of the instance that go, if they may have refused the claim.
-
-        Contended if they have denied it, as API servers notice the deletion a little later.
-        """
-        is_denied = webhooks.is_denied(error)
-        if not (is_denied or webhooks.is_unanswered(error)):
-            return
-        self._operation.check_current()
-        deletes_all = self._prune is not None and not self._set.nodes
-        first = webhooks.first_to_go(self._context, ()) if deletes_all else self._replacement
-        if webhooks.delete_first(self._context, first):
-            self._freed_at = time.monotonic()
-        if is_denied and time.monotonic() - self._freed_at < DENIED_GRACE:
-            raise Contended(str(error)) from None
-
-    def _check_current(self) -> None:
-        """A rollback that has begun meanwhile may have found no inventory, so no token could stop this run."""
-        try:
-            self._operation.check_current()
-        except Superseded:
-            if self._context.inventory.is_new:
-                self._operation.persist(self._context.inventory.delete)
-            raise
+                loop.let_pass(fence.former_stops_in())
 
     def _is_served(self, kind: GroupKind) -> bool:
         """False for a kind whose CRD is in this set and not established yet."""
-        return kind not in self._set.brought or self._resources.is_served(kind)
+        return kind not in self._set.brought or self._run.resources.is_served(kind)
 
     def _on_listed(self, kind: GroupKind) -> None:
         self._applier.kind_listed(kind)

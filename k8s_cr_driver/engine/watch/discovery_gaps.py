@@ -9,8 +9,7 @@ of them can define has no objects. The others are looked for again until they ar
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.report.not_ready import NotReady, Report
@@ -71,15 +70,13 @@ Reasons = Mapping[GroupKind, Report | None]
 
 
 class Unserved:
-    """`kinds`: those that may have objects. `found` is called with what discovery lists by now, `undefined` with the others."""
+    """`kinds`: those that may have objects."""
 
-    def __init__(
-        self, run: Run, found: Callable[[Iterable[Resource]], None], undefined: Callable[[Collection[GroupKind]], None]
-    ) -> None:
+    def __init__(self, run: Run) -> None:
         self._loop, self._client, self._resources = run.loop, run.client, run.resources
-        self._on_found, self._on_undefined = found, undefined
         self._reasons: dict[GroupKind, Report | None] = {}
         self._undefined: set[GroupKind] = set()
+        self._pause = 0.0
 
     @property
     def kinds(self) -> frozenset[GroupKind]:
@@ -90,39 +87,39 @@ class Unserved:
         down = reports(self._resources, ((kind, "") for kind in self._reasons))
         return down + [reason for _, reason in sorted(self._reasons.items()) if reason is not None]
 
-    def add(self, kind: GroupKind, *, again: bool = False) -> None:
-        """Looks for a kind that discovery does not list, unless this run knows that nothing defines it, or has done so."""
+    def add(self, kind: GroupKind, *, again: bool = False) -> bool:
+        """
+        Notes a kind that discovery does not list, unless this run knows that nothing defines it; with `again` it looks again.
+
+        Returns whether it is the only one, so that the looks are to begin.
+        """
         if (kind in self._undefined and not again) or kind in self._reasons:
-            return
-        is_down = self._resources.unknown_in(kind) is not None
-        if not self._reasons:
-            self._loop.after(DISCOVER_EVERY if is_down else 0, self._look)
+            return False
+        is_down, is_first = self._resources.unknown_in(kind) is not None, not self._reasons
+        if is_first:
+            self._pause = DISCOVER_EVERY if is_down else 0.0
         self._reasons[kind] = None if is_down else _report(_any(kind), kind, "has not been looked for yet")
+        return is_first
 
-    def _look(self) -> None:
-        kinds = self.kinds
-        self._loop.send(lambda: _look_for(self._client, kinds), functools.partial(self._looked, kinds), self._failed)
-
-    def _looked(self, kinds: Collection[GroupKind], looked: tuple[Resources, Reasons]) -> None:
-        newer, reasons = looked
+    async def look(self) -> tuple[Sequence[Resource], Collection[GroupKind]]:
+        """After a while: what discovery lists by now of the kinds, and those that nothing defines."""
+        await self._loop.pause(self._pause)
+        self._pause, kinds = DISCOVER_EVERY, self.kinds
+        try:
+            newer, reasons = await self._loop.call(_look_for, self._client, kinds)
+        except DriverError as error:
+            if not passes(error):
+                self._loop.refuse(error)
+            return (), ()
         self._resources.refresh(newer)
         served = [resource for resource in newer if resource.group_kind in kinds]
-        found = {one.group_kind for one in served}
-        if undefined := sorted(set(kinds).difference(found, reasons)):
+        undefined = sorted(kinds.difference(reasons, (one.group_kind for one in served)))
+        if undefined:
             LOG.info("No CRD and no APIService defines %s, so there are no such objects", ", ".join(map(str, undefined)))
             self._undefined.update(undefined)
         later = {kind: reason for kind, reason in self._reasons.items() if kind not in kinds}
         self._reasons = {**later, **reasons}
-        self._on_found(served)
-        self._on_undefined(undefined)
-        if self._reasons:
-            self._loop.after(DISCOVER_EVERY, self._look)
-
-    def _failed(self, error: DriverError) -> None:
-        if passes(error):
-            self._loop.after(DISCOVER_EVERY, self._look)
-        else:
-            self._loop.refuse(error)
+        return served, undefined
 
 
 def _look_for(client: Client, kinds: Collection[GroupKind]) -> tuple[Resources, Reasons]:
