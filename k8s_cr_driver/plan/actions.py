@@ -16,8 +16,8 @@ from typing import NamedTuple
 from k8s_cr_driver.journal.entries import InventoryContent
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, labels
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL, SHARED, appliers, is_managed, users
+from k8s_cr_driver.plan import DIGITS
 from k8s_cr_driver.plan.decision import IN_USE, Decision, Way, decide, holds
-from k8s_cr_driver.plan.digits import DIGITS
 from k8s_cr_driver.plan.field_diff import Change
 
 

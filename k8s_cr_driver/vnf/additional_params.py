@@ -18,7 +18,7 @@ from k8s_cr_driver.objects import rule_files
 from k8s_cr_driver.objects.cel import ExpressionError
 from k8s_cr_driver.objects.rule_texts import LEAST, MOST, no_activity_seconds
 from k8s_cr_driver.package.files import shown
-from k8s_cr_driver.plan.digits import DIGITS
+from k8s_cr_driver.plan import DIGITS
 
 FILES = "lcm-kubernetes-def-files"
 OF_ONE_REQUEST = ("force-conflicts", "adopt-existing", "moved", "plan")

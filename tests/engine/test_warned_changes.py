@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.engine.report.diagnosis import is_over
+from k8s_cr_driver.engine.report.events import is_over
 from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.objects.keys import Object

@@ -9,21 +9,21 @@ that cannot be pulled, a quota).
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from k8s_cr_driver.engine.report.below import Descent
 from k8s_cr_driver.engine.report.clouds import Clouds
+from k8s_cr_driver.engine.report.events import SECONDS, events_of, is_warning, said, time_of, warnings_since
 from k8s_cr_driver.engine.report.not_ready import Report
 from k8s_cr_driver.engine.run.nodes import Desired, ToDelete, reported
 from k8s_cr_driver.errors import DriverError, passes
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.fields import entries, text, uid_of
-from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey, controlled_by, key_of
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.health.model import PAUSED
@@ -31,19 +31,21 @@ from k8s_cr_driver.resources.health.rules import without_rules
 from k8s_cr_driver.resources.health.silence import NOBODY_ACTS
 from k8s_cr_driver.resources.hooks import Children
 from k8s_cr_driver.resources.registry import health_of_made, resource_for
+from k8s_cr_driver.writes.owners import named, references
 
 WITH_EVENTS = 5
 """Objects whose events are read: the worst."""
 EVENTS = 2
 """Warnings reported of one object: the newest."""
-_QUIET = 0.75
-"""Share of the time since a write for which a warning is not repeated when it is over."""
 WIDTH = 3
 """Objects below one that are reported: the worst."""
+CHAIN = 3
+"""Controllers between an object and one below it, at most: a Deployment has one, a Cluster of a topology two."""
+CONTROLLERS = 20
+"""That are read to see what is below one object."""
 
 _BADNESS = {state.value: rank for rank, state in enumerate(State)}
 _BLOCKED = "Blocked"
-_SECONDS = len("2026-01-01T00:00:00")
 
 _Rank = tuple[int, bool, bool, bool, int]
 
@@ -142,11 +144,11 @@ def search(
     reports = []
     for place, tree in enumerate(itertools.chain.from_iterable(tree.deepest_first() for tree in trees)):
         try:
-            items = _events(client.connection, tree.live or {}, all_events=all_events) if place < WITH_EVENTS else []
+            items = events_of(client.connection, tree.live or {}, all_events=all_events) if place < WITH_EVENTS else []
         except DriverError:
             found.is_whole, items = False, []  # a report without events is still useful
-        tree.newest = max(tree.newest, *map(_time, items), "")
-        warnings = [one for one in items if one.get("type") == "Warning"]
+        tree.newest = max(tree.newest, *map(time_of, items), "")
+        warnings = list(filter(is_warning, items))
         reports.append(replace(tree.report, events=_shown(warnings, tree, sent)))
     members = found.of_run.keys()
     making = {key for key, tree in found.of_run.items() if tree.is_making(members)}
@@ -155,43 +157,14 @@ def search(
 
 
 def warning_since(client: Client, seen: Seen, since: str, over_after: float) -> str:
-    """
-    The newest Warning event about an object, or what is below it and not ready, that is not older than `since`; "" if none.
-
-    One that is not repeated is over at some time, see `is_over`; `over_after`: seconds, at least. A later event of another type
-    by the same component, about the same object, takes it back: it has succeeded since. Empty also if RBAC forbids to read
-    events; raises DriverError if a later request may succeed.
-    """
+    """The newest Warning about an object, or what is below it and not ready, see `events.warnings_since`; "" if none."""
     trees = _Search(client, Clouds(client), SentValues([]), [seen]).trees()
     lives = [tree.live for tree in itertools.chain.from_iterable(tree.deepest_first() for tree in trees) if tree.live]
     found: list[tuple[str, str]] = []
     for live in [*lives[:-1][: WITH_EVENTS - 1], *lives[-1:]]:  # the object itself is the last one
-        key, last = key_of(live), dict[str, Object]()
-        for event in sorted(_events(client.connection, live), key=lambda one: (_time(one), one.get("type") == "Warning")):
-            last[text(event, "source", "component") or text(event, "reportingComponent")] = event
-        warned = (one for one in last.values() if one.get("type") == "Warning" and _time(one) >= since[:_SECONDS])
-        warnings = (one for one in warned if not is_over(_age(client, _time(one)), _age(client, since), over_after))
-        below = "" if live is seen.live else f"{key}: "
-        found += [(_time(one), f"{below}{one.get('reason')}: {one.get('message')}") for one in warnings]
+        below = "" if live is seen.live else f"{key_of(live)}: "
+        found += [(at, below + warning) for at, warning in warnings_since(client, live, since, over_after)]
     return max(found, default=("", ""))[1]
-
-
-def is_over(age: float, waited: float, over_after: float) -> bool:
-    """
-    Whether a controller that still failed would have repeated a warning of that age, `waited` seconds after our write.
-
-    Retries of controllers are at most as far apart as the time until then, since each waits twice as long as the one before,
-    or happen every few minutes.
-    """
-    return age >= max(over_after, _QUIET * waited)
-
-
-def _age(client: Client, stamp: str) -> float:
-    """In seconds; 0 if it makes no sense."""
-    try:
-        return client.connection.clock.age(stamp if stamp.endswith("Z") else f"{stamp}Z")
-    except ValueError:
-        return 0.0
 
 
 class _Search:
@@ -275,7 +248,7 @@ class _Search:
         except DriverError as error:
             self.is_whole = self.is_whole and not passes(error)
             return []
-        descent = Descent(self._client)
+        descent = _Descent(self._client)
         return [one for one in found if key_of(one) in self._nodes or descent.includes(one, uid_of(owner))]
 
     def _report(self, live: Object, health: Health) -> Report:
@@ -284,9 +257,39 @@ class _Search:
         return reported(key_of(live), health, since, self._sent, SentValues([live]))
 
 
+class _Descent:
+    """Which objects an owner controls, perhaps through others: a selector finds those of anybody, whom a report must not name.
+
+    What cannot be read, or is one of too many, descends from nobody.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client, self._read = client, dict[str, Object | None]()
+
+    def includes(self, live: Object, owner: str, chain: int = CHAIN) -> bool:
+        """`owner` is the uid that the chain has to lead to."""
+        controller = controlled_by(live)
+        for reference in [controller] if controller else references(live):
+            if text(reference, "uid") == owner:
+                return True
+            above = self._controller(reference, key_of(live).namespace) if chain else None
+            if above is not None and self.includes(above, owner, chain - 1):
+                return True
+        return False
+
+    def _controller(self, reference: Object, namespace: str) -> Object | None:
+        uid = text(reference, "uid")
+        if uid not in self._read and len(self._read) < CONTROLLERS and not self._client.connection.is_over():
+            self._read[uid] = None
+            with contextlib.suppress(DriverError):
+                found = named(self._client.resources, reference, namespace)
+                self._read[uid] = self._client.read_again(*found) if found else None
+        return self._read.get(uid)
+
+
 def _shown(warnings: list[Object], tree: _Tree, sent: SentValues) -> tuple[str, ...]:
-    warnings.sort(key=_time, reverse=True)
-    shown = (f"{event.get('reason')}: {event.get('message')}" for event in warnings[:EVENTS])
+    warnings.sort(key=time_of, reverse=True)
+    shown = map(said, warnings[:EVENTS])
     own = SentValues([tree.live] if tree.live else [])
     return tuple(own.removed_from(sent.removed_from(event))[:300] for event in shown)
 
@@ -294,26 +297,4 @@ def _shown(warnings: list[Object], tree: _Tree, sent: SentValues) -> tuple[str, 
 def _written(live: Object) -> str:
     """When an object was written last, to the second; "" if it does not say."""
     times = [text(live, "metadata", "creationTimestamp"), text(live, "metadata", "deletionTimestamp")]
-    return max(time[:_SECONDS] for time in (*times, *(text(one, "time") for one in entries(live, "metadata", "managedFields"))))
-
-
-def _events(connection: Connection, live: Object, *, all_events: bool = True) -> list[Object]:
-    """The events about an object, or its Warnings, as far as RBAC does not forbid to read them."""
-    uid = text(live, "metadata", "uid")
-    if not uid:
-        return []
-    path = f"/api/v1/namespaces/{key_of(live).namespace or 'default'}/events"
-    selector = f"involvedObject.uid={uid}" + ("" if all_events else ",type=Warning")
-    query = [("fieldSelector", selector), ("limit", "500" if all_events else "50")]
-    try:
-        return entries(connection.request("GET", path, query=query, read_timeout=5), "items")
-    except DriverError as error:
-        if passes(error):
-            raise
-        return []
-
-
-def _time(event: Object) -> str:
-    """When it was last seen, to the second: times with and without fractions do not compare."""
-    times = (text(event, *path) for path in (("lastTimestamp",), ("series", "lastObservedTime"), ("eventTime",)))
-    return max(time[:_SECONDS] for time in times)
+    return max(time[:SECONDS] for time in (*times, *(text(one, "time") for one in entries(live, "metadata", "managedFields"))))
