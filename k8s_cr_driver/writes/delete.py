@@ -71,17 +71,13 @@ def remove(
     grace_period: int | None,
     *,
     why: str = "",
-    owners: Collection[str] = (),
 ) -> Removal | None:
     """Requests the deletion or release; the watch of its kind reports when it is done.
 
     A Namespace or CRD that nothing of the instance uses must be withdrawn before, see `withdraw`. `why` it stays, if it does.
-    Returns None if the object no longer exists. `owners`: the uids of the objects that the run deletes. ApiError 409: it has
-    changed, call again.
+    Returns None if the object no longer exists. ApiError 409: it has changed, call again.
     """
-    removal = functools.partial(
-        _remove, context, obj, resource, grace_period, was_kept=is_kept(live), why=why, owners=owners
-    )
+    removal = functools.partial(_remove, context, obj, resource, grace_period, was_kept=is_kept(live), why=why)
     try:
         try:
             return removal(live)
@@ -118,7 +114,6 @@ def _remove(
     *,
     was_kept: bool,
     why: str,
-    owners: Collection[str],
 ) -> Removal:
     context.inventory.fence.before_delete()
     client, instance = context.client, context.instance
@@ -127,10 +122,10 @@ def _remove(
         raise Contended(f"{obj.key} is not to be kept any more: it is withdrawn first")
     if way is Way.KEEP:
         _mark_namespace(context, live)
-        release_kept(client, instance, resource, live, owners)
+        release_kept(client, instance, resource, live)
     elif way is Way.GIVE_BACK:
         _mark_namespace(context, live)
-        release_adopted(client, instance, resource, live, owners)
+        release_adopted(client, instance, resource, live)
     elif way is Way.GIVE_UP:  # Pods of others use it, too
         release_account(client, instance, resource, client.read_again(resource, live))
     elif way is Way.LEAVE_TO_OTHERS:  # they may rely on what it has applied

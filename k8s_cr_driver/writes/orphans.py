@@ -23,7 +23,7 @@ from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.hooks import Orphans
 from k8s_cr_driver.resources.registry import classes, resource_for
 from k8s_cr_driver.writes.context import WriteContext, has_gone
-from k8s_cr_driver.writes.owners import references, release_from_owners
+from k8s_cr_driver.writes.owners import references
 
 LOG = logs.logger(__name__)
 
@@ -73,12 +73,13 @@ class OwnedOrphans:
         return [(resource, one) for one in self._listed[place] if uid in [str(owner.get("uid")) for owner in references(one)]]
 
 
-def release_orphans(context: WriteContext, live: Object, members: Collection[ObjectKey], owned_orphans: OwnedOrphans) -> None:
-    """Releases what an object leaves that is to be deleted, and does not take along: it may own that all the same."""
+def staying_orphans(
+    live: Object, members: Collection[ObjectKey], owned_orphans: OwnedOrphans
+) -> list[tuple[Resource, Object]]:
+    """What an object leaves that is to be deleted, and does not take along: it may own that all the same."""
     are_taken = resource_for(live).takes_orphans()
     owned = [(resource, one) for resource, one in owned_orphans.of(live) if key_of(one) not in members]
-    stay = [(resource, one) for resource, one in owned if not are_taken or is_kept(one) or is_released(one)]
-    release_from_owners(context, {uid_of(live)}, stay)
+    return [(resource, one) for resource, one in owned if not are_taken or is_kept(one) or is_released(one)]
 
 
 def disclaim_orphan(context: WriteContext, resource: Resource, live: Object) -> None:

@@ -60,7 +60,7 @@ LONGEST = 64 * 1024
 """Characters of the annotation; of 256 KiB for all. A longer one keeps all that the instance applies."""
 
 
-def release_kept(client: Client, instance: str, resource: Resource, live: Object, owners: Collection[str] = ()) -> None:
+def release_kept(client: Client, instance: str, resource: Resource, live: Object) -> None:
     """
     Removes our labels and hands our fields to KEPT_BY: a release would remove the fields that only we have applied.
 
@@ -77,21 +77,19 @@ def release_kept(client: Client, instance: str, resource: Resource, live: Object
     if is_co_users and others and managers_of(live, ("metadata", "annotations", KEEP)) == [manager(instance)]:
         marks[KEEP] = None  # whoever has brought it decides how long it stays when this user has left
     fields = _handed(live, manager(instance), KEPT_BY)
-    orphaned = _orphaned(live, owners)
-    _patch(client, resource, live, labels=own_labels, annotations=marks, managedFields=fields, **orphaned)
+    _patch(client, resource, live, labels=own_labels, annotations=marks, managedFields=fields)
 
 
-def release_adopted(client: Client, instance: str, resource: Resource, live: Object, owners: Collection[str] = ()) -> None:
+def release_adopted(client: Client, instance: str, resource: Resource, live: Object) -> None:
     """
     Gives up our fields. An object of the cluster needs no mark: no Namespace takes it along.
 
     Where the API server or a webhook does not let them go, as of a field that must exist or never changes, they stay as
     those of KEPT_BY.
     """
-    marks: Object = {"annotations": {RELEASED_BY: instance}} if key_of(live).namespace else {}
-    orphaned = _orphaned(live, owners)
-    if orphaned or (marks and annotations_of(live).get(RELEASED_BY) != instance):
-        live = _patch(client, resource, live, **marks, **orphaned)
+    marks: Object = {"annotations": {RELEASED_BY: instance}}
+    if key_of(live).namespace and annotations_of(live).get(RELEASED_BY) != instance:
+        live = _patch(client, resource, live, **marks)
     try:
         _give_up(client, instance, resource, live)
     except ApiError as error:
@@ -246,36 +244,26 @@ def own_fields(client: Client, instance: str, resource: Resource, live: Object, 
     return _patch(client, resource, live, manager(instance), managedFields=owning(live, manager(instance), paths))
 
 
-def disown(client: Client, resource: Resource, live: Object, owners: Collection[str]) -> bool:
+def disown(client: Client, resource: Resource, live: Object, owners: Collection[str]) -> None:
     """
-    Removes the references to these owners from an object; Contended if others write it at the same time.
+    Removes the references to these owners from an object, if it exists; Contended if others write it at the same time.
 
-    False if it does not exist any more. A Namespace or CRD of others that may not be patched stays as it is if another owner
-    keeps it.
+    A Namespace or CRD of others that may not be patched stays as it is if another owner keeps it.
     """
-    is_kept_by_another = False
+    others: list[Object] = []
     try:
         live = client.read_again(resource, live)
-        if orphaned := _orphaned(live, owners):
-            is_kept_by_another = kind_of(live) in SHARED and not users(live) and bool(orphaned["ownerReferences"])
-            _patch(client, resource, live, **orphaned)
+        found = live["metadata"].get("ownerReferences") or []
+        others = [one for one in found if one.get("uid") not in owners]
+        if others != found:
+            _patch(client, resource, live, ownerReferences=others)
     except ApiError as error:
         if error.status == 409:
             raise Contended(str(error)) from None
-        if is_kept_by_another and error.status in (403, 422):
+        if others and kind_of(live) in SHARED and not users(live) and error.status in (403, 422):
             LOG.warning("%s is not released from an owner that goes; another one keeps it: %s", key_of(live), error)
-        elif error.status == 404:
-            return False
-        else:
+        elif error.status != 404:
             raise
-    return True
-
-
-def _orphaned(live: Object, owners: Collection[str]) -> Object:
-    """The ownerReferences without these uids, if there are any of them: the garbage collector deletes what they own."""
-    references = live["metadata"].get("ownerReferences") or []
-    others = [one for one in references if one.get("uid") not in owners]
-    return {} if others == references else {"ownerReferences": others}
 
 
 def _patch(client: Client, resource: Resource, live: Object, writer: str = KEPT_BY, **metadata: object) -> Object:

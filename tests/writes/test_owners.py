@@ -8,9 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from k8s_cr_driver.engine.delete.replacer import Replacement
-from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.objects.marks import INSTANCE_LABEL, KEEP
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from tests.fake_api import FakeApi, controllers
 from tests.instance import (
     Instance,
@@ -22,7 +21,6 @@ from tests.instance import (
     kept,
     obj,
     replaced,
-    wait_for,
 )
 
 REPLACE = {"k8s-cr-driver/replace": "true"}
@@ -181,26 +179,6 @@ def test_an_object_without_label_outlives_an_owner_that_a_heal_creates_again(api
     replaced(api, "ConfigMap", "default", "a")
     replacement = Replacement([(f"{INSTANCE_LABEL}={blue.id}", [api.get("ConfigMap", "default", "owner")])])
     blue.reconcile([config_map("owner")], prune=False, replacement=replacement)
-    assert survives(api, uid)
-
-
-def test_what_is_annotated_to_be_kept_after_the_deletions_have_begun_outlives_its_owner(
-    api: FakeApi, collect: Callable[[], None]
-) -> None:
-    """The owner waits for another object, which a finalizer holds."""
-    blue = Instance(api.url)
-    first = config_map("first")
-    first["metadata"]["finalizers"] = ["example.com/hold"]
-    first["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/ConfigMap/owner"}
-    blue.reconcile([config_map("owner"), first, config_map("a")])
-    uid = own(api, "a", "owner")
-    run = blue.start([])
-    wait_for(api, lambda: "deletionTimestamp" in api.get("ConfigMap", "default", "first")["metadata"])
-    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(annotations={KEEP: "true"}))
-    blue.wait_until_reported("a", "left")
-    api.release("ConfigMap", "default", "first")
-    run.result(10)
-    collect()
     assert survives(api, uid)
 
 

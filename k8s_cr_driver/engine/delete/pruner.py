@@ -9,7 +9,6 @@ report names the one that holds an object.
 from __future__ import annotations
 
 import functools
-import itertools
 import time
 from collections.abc import Callable, Collection, Sequence
 
@@ -78,34 +77,27 @@ class Pruner:
         self._departures = Departures(run, self._send, self._failed)
         self._kept: set[ObjectKey] = set()
         self._may_collect = True
-        self._owners: frozenset[str] = frozenset()
         self._last_gone = float("-inf")
 
     def start(
         self,
         lives: Sequence[Object],
         *,
-        desired: Sequence[Object] = (),
         released: Collection[ObjectKey] = (),
         with_orphans: bool = False,
     ) -> None:
         """
         Begins to delete `lives`; `with_orphans`: their orphans go, too, and keep no Namespace.
 
-        Those that stay are released from owners that go, and from `desired` objects, too: a later operation deletes these,
-        and does not know any more what is released now.
         `released`: what a run before this one has released, and that stays in its Namespace and CRD.
         """
         self._kept.update(released)
         self._departures.guests = Guests(self._context, leaving=lives if with_orphans else ())
-        deleted = list(filter(self.deletes, lives))
-        stay = frozenset(map(key_of, lives)).difference(map(key_of, deleted))
-        self._owners = frozenset({*map(uid_of, desired), *map(uid_of, deleted)})
+        stay = frozenset(key_of(live) for live in lives if not self.deletes(live))
         objects = [resource_for(live) for live in lives]
         pairs = [(one.key, later) for one in objects for later in one.delete_before(lives)]
         # With abandon nothing waits for an object that refers to it: its finalizer may be one that nobody removes any more
         needs = dependencies.deletion(lives, pairs, frozenset(map(key_of, lives)) if self._operation.abandon else stay)
-        self._release_first(lives, needs)
         for live in lives:
             self.add(live, needs)
         for live in filter(self._context.inventory.content.is_adopted, lives):
@@ -120,17 +112,6 @@ class Pruner:
         self._may_collect = False
         for node in [node for node in self.nodes.values() if node.is_collected]:
             self._retry(node)
-
-    def _release_first(self, lives: Sequence[Object], needs: dict[ObjectKey, set[ObjectKey]]) -> None:
-        """The garbage collector deletes kept and adopted objects with their owner: they are released from it before."""
-        going = {uid_of(live): key_of(live) for live in filter(self.deletes, lives)}
-        for live in itertools.filterfalse(self.deletes, lives):
-            key, owners = key_of(live), [going[uid] for uid in owner_uids(live) if uid in going]
-            if owners:
-                LOG.warning("%s stays, so it is released from its owner, which is deleted", key)
-                needs.pop(key, None)
-            for owner in owners:
-                needs.setdefault(owner, set()).add(key)
 
     def add(self, live: Object, needs: dict[ObjectKey, set[ObjectKey]]) -> ToDelete:
         obj = resource_for(live)
@@ -253,21 +234,10 @@ class Pruner:
         before, node.live, node.is_gone = node.live, live, False
         self._garbage.note(node)
         if not self.deletes(live):
-            self._hold_owners(node, live)
+            self._kept.add(node.key)
         is_other = before is None or uid_of(before) != uid_of(live) or owner_uids(before) != owner_uids(live)
         if node.phase is Phase.SENT and (is_other or (node.key in self._kept and not node.stays)):
             self._retry(node)
-
-    def _hold_owners(self, node: ToDelete, live: Object) -> None:
-        """An object is to be kept since the deletions have begun, or has another owner: it is released before its owners go."""
-        self._kept.add(node.key)
-        owners = [self._garbage.find(uid) for uid in owner_uids(live)]
-        for owner in owners:
-            if owner and owner.phase is not Phase.SENT and node.key not in owner.needs:
-                node.needs.clear()
-                owner.needs.add(node.key)
-                self._dependents.setdefault(node.key, []).append(owner)
-        self._try(node)
 
     def _try(self, node: ToDelete) -> None:
         if node.phase is not Phase.BLOCKED or node.needs or self._loop.refusals or node.live is None:
@@ -294,8 +264,7 @@ class Pruner:
             return
         if self._is_used(live):  # what it holds is kept since it was looked into
             why = IN_USE
-        removal = functools.partial(remove, self._context, node.obj, node.resource, live, self._grace_period)
-        request = functools.partial(removal, why=why, owners=self._owners)
+        request = functools.partial(remove, self._context, node.obj, node.resource, live, self._grace_period, why=why)
         self._departures.send(request, functools.partial(self._sent, node, live), functools.partial(self._failed, node))
 
     def _is_unwatched(self, key: ObjectKey, live: Object) -> bool:

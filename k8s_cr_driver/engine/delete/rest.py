@@ -7,9 +7,11 @@ Objects that stay are released from owners that are deleted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection
 
 from k8s_cr_driver.engine.apply.desired_set import DesiredSet
+from k8s_cr_driver.engine.delete.collected import owner_uids
 from k8s_cr_driver.engine.delete.pruner import Pruner
 from k8s_cr_driver.engine.delete.to_delete import Members, by_key
 from k8s_cr_driver.engine.run.loop import Attempts, Run
@@ -23,7 +25,7 @@ from k8s_cr_driver.objects.marks import SHARED, is_kept, is_optional
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.delete import announce
 from k8s_cr_driver.writes.guests import Guests
-from k8s_cr_driver.writes.orphans import OwnedOrphans, oldest_owner, release_orphans
+from k8s_cr_driver.writes.orphans import OwnedOrphans, oldest_owner, staying_orphans
 from k8s_cr_driver.writes.owners import release_from_owners
 
 
@@ -64,47 +66,53 @@ class Rest:
         self._operation.persist(self._shrink if self._set.nodes else self._context.inventory.delete)
 
     def _prune(self, members: list[Object]) -> None:
-        deletes, keys, orphans = self._pruner.deletes, by_key(members).keys(), OwnedOrphans(self._context)
-        members = [live for live in members if not deletes(live) or self._is_released(live, keys, orphans)]
-        deleted, desired = list(filter(deletes, members)), self._set.live()
-        earlier = self._members.released
-        self._release_from_owners(deleted, [*desired, *earlier, *self._shared(members)])
+        members = self._release_from_owners(members)
         if self._context.delete_guests:
             guests = Guests(self._context, leaving=() if self._set.nodes else members)
-            shared = [live for _, live in self._shared(members)]
+            shared = [live for live in members if kind_of(live) in SHARED and self._pruner.deletes(live)]
             with self._attempts.abandonable("objects of others"):
                 self._attempts.request(lambda: announce(self._context, shared, guests))
         self._is_pruning = True
         self._pruner.start(
             members,
-            desired=[live for _, live in desired],
-            released=[key_of(live) for _, live in earlier],
+            released=[key_of(live) for _, live in self._members.released],
             with_orphans=not self._set.nodes,
         )
         self._loop.run(self._is_pruned)
 
-    def _release_from_owners(self, deleted: list[Object], staying: Sequence[tuple[Resource, Object]]) -> None:
+    def _release_from_owners(self, members: list[Object]) -> list[Object]:
         """
         Removes references to what is deleted from what stays. Once: the garbage collector has what an operator owns since.
 
-        What is only released, as a kept object, is so at its turn.
+        An owner of a Namespace or CRD would take along what that holds. What is kept or adopted is released from desired
+        objects, too: a later operation deletes these, and does not know any more what is released now. Returns what is
+        removed: with `abandon` not the owner of an object that cannot be released.
         """
-        going = frozenset(map(uid_of, deleted))
-        for one in staying:
+        resources, deletes = self._context.resources, self._pruner.deletes
+        found = [(resource, live) for live in members if (resource := resources.find(kind_of(live)))]
+        kept = [one for one in found if not deletes(one[1])]
+        desired = self._set.live()
+        owned: dict[str, list[tuple[Resource, Object]]] = defaultdict(list)
+        for one in [*desired, *self._members.released, *kept]:
+            for uid in owner_uids(one[1]):
+                owned[uid].append(one)
+        going = {uid_of(live) for live in members if deletes(live)}
+        for one in (one for one in found if kind_of(one[1]) in SHARED):
             with self._attempts.abandonable(f"the owners of {key_of(one[1])}"):
                 self._attempts.request(release_from_owners, self._context, going, [one])
+        self._attempts.request(release_from_owners, self._context, {uid_of(live) for _, live in desired}, kept)
+        keys, orphans = by_key(members).keys(), OwnedOrphans(self._context)
+        return [live for live in members if not deletes(live) or self._is_released(live, owned[uid_of(live)], keys, orphans)]
 
-    def _shared(self, members: list[Object]) -> list[tuple[Resource, Object]]:
-        """Namespaces and CRDs: an owner of one would take along what it holds, also objects that stay, or that are not ours."""
-        shared = [(self._context.resources.find(kind_of(live)), live) for live in members if kind_of(live) in SHARED]
-        return [(resource, live) for resource, live in shared if resource is not None and self._pruner.deletes(live)]
-
-    def _is_released(self, live: Object, members: Collection[ObjectKey], orphans: OwnedOrphans) -> bool:
-        """Releases what the object leaves. With `abandon` the object stays if that fails: its claims would go with it."""
-        with self._attempts.abandonable(f"{key_of(live)}, and what it leaves,"):
-            self._attempts.request(lambda: release_orphans(self._context, live, members, orphans))
+    def _is_released(
+        self, owner: Object, owned: list[tuple[Resource, Object]], members: Collection[ObjectKey], orphans: OwnedOrphans
+    ) -> bool:
+        """Releases what stays from an owner. With `abandon` the owner stays if that fails."""
+        with self._attempts.abandonable(f"{key_of(owner)}, and what it owns,"):
+            staying = [*owned, *self._attempts.request(staying_orphans, owner, members, orphans)]
+            self._attempts.request(release_from_owners, self._context, {uid_of(owner)}, staying)
             return True
-        self._members.leave(live)
+        self._members.leave(owner)
         return False
 
     def _delete_late_orphans(self, members: list[Object]) -> None:
