@@ -153,14 +153,6 @@ class Inventory:
 
         self._change(exact)
 
-    def note_beginning(self, created: str) -> None:
-        """Notes that the instance has begun at this time at the latest, if Tacker's record does not say when it has.
-
-        Not written: the record has it from `content` after the next change.
-        """
-        if not self.remembered.created:
-            self.remembered = self.remembered._replace(created=created)
-
     def release(self) -> None:
         """Gives the token back at the end of a run, so that the next one need not wait until it expires.
 

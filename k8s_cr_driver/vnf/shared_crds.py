@@ -26,7 +26,7 @@ from k8s_cr_driver.vnf.rotation import Persist
 from k8s_cr_driver.writes.context import WriteContext
 from k8s_cr_driver.writes.crd_losses import KEEP, described, few, of_others
 from k8s_cr_driver.writes.create_or_apply import NotAdopted, write
-from k8s_cr_driver.writes.shared import claimed_by_others
+from k8s_cr_driver.writes.guests import claimed_by_others
 
 LOG = logs.logger(__name__)
 

@@ -2,7 +2,8 @@
 """
 Applies an object that exists, and that the instance may write: without force, unless the request allows it.
 
-A shared object of others only gets the label. An apply names the uid, so that it neither creates an object that no longer
+A shared object of others only gets the label: so no instance changes the schema, the conversion webhook or the labels that
+others rely on. An apply names the uid, so that it neither creates an object that no longer
 exists by then, nor changes another object of its name.
 
 No server-side apply can touch an object whose lists repeat a merge key, such as two names of one container port. A create
@@ -17,11 +18,11 @@ from k8s_cr_driver.errors import ApiError, Conflict, Forbidden
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import served_versions, with_stored_versions
 from k8s_cr_driver.objects.derived import leaves, stale_fields
-from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.fields import field, mapping
 from k8s_cr_driver.objects.immutable import ignored_fields, staying_fields
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, annotations_of, key_of, kind_of, labels
-from k8s_cr_driver.objects.managed_fields import managers_of, succeeded
-from k8s_cr_driver.objects.marks import KEEP, has_applied, is_created, is_kept, used_by
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, annotations_of, bare, key_of, kind_of, labels
+from k8s_cr_driver.objects.managed_fields import appliers_of, holds, managers_of, succeeded
+from k8s_cr_driver.objects.marks import KEEP, SHARED, has_applied, is_created, is_kept, is_released, used_by, users
 from k8s_cr_driver.package.crd_changes import narrowed
 from k8s_cr_driver.package.merge_keys import repeated_merge_keys
 from k8s_cr_driver.resources.base import CustomResource
@@ -29,10 +30,17 @@ from k8s_cr_driver.resources.replicas import explicit_count, without_replicas
 from k8s_cr_driver.writes import crd_losses
 from k8s_cr_driver.writes.conflicts import changed, exactly, is_autoscaled, of_count, read_now, resolved
 from k8s_cr_driver.writes.context import WriteContext, marked, with_owner_labels
-from k8s_cr_driver.writes.release import belongs_to, keep_taken, move_to_version, own_fields, take_back, taken_beyond
+from k8s_cr_driver.writes.guests import claimed_by_others
+from k8s_cr_driver.writes.release import (
+    belongs_to,
+    has_been_kept,
+    keep_taken,
+    move_to_version,
+    own_fields,
+    take_back,
+    taken_beyond,
+)
 from k8s_cr_driver.writes.replacement import may_be_replaced
-from k8s_cr_driver.writes.shared import claimed_by_others, is_co_user, join
-from k8s_cr_driver.writes.unchanged import differs
 from k8s_cr_driver.writes.write_errors import (
     MIGRATE,
     NEVER_CHANGED,
@@ -48,6 +56,27 @@ from k8s_cr_driver.writes.write_errors import (
 )
 
 LOG = logs.logger(__name__)
+
+_IDENTITY = ("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields")
+
+
+def differs(context: WriteContext, obj: CustomResource, live: Object | None) -> bool:
+    """
+    Whether a write may change anything of the object as it is, None if there is none. By what a watch has reported.
+
+    False if its applier owns exactly the fields of the manifest, with the same values, in the same version of the kind. What
+    cannot be said so counts as a difference, such as a quantity that the server writes in another form.
+    """
+    applied = appliers_of(live, context.manager) if live is not None else []
+    if live is None or len(applied) != 1:
+        return True
+    if {applied[0].get("apiVersion"), live.get("apiVersion")} != {obj.manifest["apiVersion"]}:
+        return True
+    manifest = marked(context, obj, live).manifest
+    wanted = {name: one for name, one in manifest.items() if name not in ("apiVersion", "kind", "status")}
+    wanted["metadata"] = {name: one for name, one in manifest["metadata"].items() if name not in _IDENTITY}
+    return any(stale_fields(live, obj.manifest)) or not holds(mapping(applied[0], "fieldsV1"), wanted, live)
+
 
 def apply(
     context: WriteContext, obj: CustomResource, resource: Resource, live: Object, *, takes_back: bool = False
@@ -76,7 +105,7 @@ def apply(
         live = take_back(context.client, context.instance, resource, live)
         context.inventory.fence.before_write()
         return _applied(context, obj, resource, live, takes_back=True)
-    if is_co_user(live, context.instance) or (is_alone and not has_applied(live, context.instance)):
+    if _is_co_user(live, context.instance) or (is_alone and not has_applied(live, context.instance)):
         return joined(context, obj, resource, live)
     return _applied(context, obj, resource, live)
 
@@ -180,6 +209,12 @@ def _moved(context: WriteContext, resource: Resource, live: Object) -> Object:
     return changed(context, resource, live, lambda now: move_to_version(context.client, context.instance, resource, now))
 
 
+def _is_co_user(live: Object, instance: str) -> bool:
+    """Whether the object is shared, others use, keep or have made it, and the instance has applied no more than its marks."""
+    is_theirs = bool(users(live) - {instance}) or not (is_created(live) or is_released(live)) or has_been_kept(live)
+    return kind_of(live) in SHARED and is_theirs and not has_applied(live, instance)
+
+
 def joined(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     """Labels a shared object of others. A rollback of one that uses it already asks no more."""
     key, is_user = obj.key, used_by(context.instance) in labels(live)
@@ -194,9 +229,17 @@ def joined(context: WriteContext, obj: CustomResource, resource: Resource, live:
     keeps = is_kept(obj.manifest) and not (context.yields and annotations_of(live).get(KEEP, "true") != "true")
     context.inventory.fence.before_write()  # the dry run may have taken half a minute
     try:
-        return join(context.client, context.instance, resource, live, keeps=keeps)
+        return _join(context, resource, live, keeps=keeps)
     except ApiError as error:
         raise explained(error, obj, context.instance, live) from None
+
+
+def _join(context: WriteContext, resource: Resource, live: Object, *, keeps: bool) -> Object:
+    """Adds the label of this instance, and that it `keeps` the object; ApiError 409 if it has changed since it was read."""
+    metadata = {name: live["metadata"][name] for name in ("uid", "resourceVersion")}
+    metadata |= {"annotations": {KEEP: "true"}} if keeps else {}
+    body = bare(key_of(live), resource.api_version, **metadata, labels={used_by(context.instance): ""})
+    return context.client.apply(resource, body, context.manager, force=False, live=live)
 
 
 def _check_brought(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> None:

@@ -18,8 +18,8 @@ from k8s_cr_driver.objects.marks import RELEASED_BY, SHARED, users
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import without_replicas
 from k8s_cr_driver.writes.context import WriteContext
+from k8s_cr_driver.writes.guests import claimed_by_others
 from k8s_cr_driver.writes.release import note_taken
-from k8s_cr_driver.writes.shared import claimed_by_others
 from k8s_cr_driver.writes.write_errors import (
     NEVER_CHANGED,
     NOT_RESTORED,

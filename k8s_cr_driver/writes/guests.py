@@ -18,11 +18,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from k8s_cr_driver.errors import ApiError, Contended, TransportError, passes
+from k8s_cr_driver.journal.entries import InventoryContent
+from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube.client import CRDS
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.kube.lists import PAGE
-from k8s_cr_driver.objects.crds import defined_by, is_established
+from k8s_cr_driver.objects.crds import defined_by, is_established, is_refused
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of
 from k8s_cr_driver.objects.managed_fields import has_applier
 from k8s_cr_driver.objects.marks import (
@@ -34,7 +36,6 @@ from k8s_cr_driver.objects.marks import (
 from k8s_cr_driver.writes.context import WriteContext
 from k8s_cr_driver.writes.orphans import find_orphans
 from k8s_cr_driver.writes.owners import LONGEST_CHAIN, Kin, references
-from k8s_cr_driver.writes.shared import claim_of
 
 SECRETS, PODS, CLAIMS = GroupKind("", "Secret"), GroupKind("", "Pod"), GroupKind("", "PersistentVolumeClaim")
 WORKLOADS = (
@@ -246,6 +247,28 @@ class Guests:
                 yield live
             else:
                 taken.append(key_of(live))
+
+
+def claimed_by_others(inventory: Inventory, live: Object) -> str:
+    """Why other instances may use a shared object, by their inventories, with or without their label; "" if none does."""
+    return claim_of(inventory.others(), live)
+
+
+def claim_of(others: Iterable[InventoryContent | None], live: Object) -> str:
+    """
+    The same by these inventories.
+
+    They name kinds: what others have of the kind of a refused CRD is of the CRD that has its names.
+    """
+    if is_refused(live):
+        return ""
+    key, kind = key_of(live), defined_by(live)
+    for other in others:
+        if other is None:
+            return "another instance, whose inventory makes no sense, may use it"
+        if (key.name in other.namespaces) if key.group_kind == NAMESPACE else (kind in other.kinds):
+            return "other instances use it"
+    return ""
 
 
 def _named(guests: Iterable[Object]) -> str:

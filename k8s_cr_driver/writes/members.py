@@ -35,9 +35,9 @@ Send = Callable[[Request, str], Sequence[Object]]
 
 def listed_members(context: WriteContext) -> list[Found]:
     """What has the instance's label, as PartialObjectMetadata: one LIST for each kind."""
-    found = filter(None, map(context.resources.find, sorted(context.inventory.content.kinds)))
-    resources = [resource for resource in found if "list" in resource.verbs]
-    return [(resource, live) for resource in resources for live in _labelled_everywhere(context, resource)]
+    content = context.inventory.content
+    resources = filter(None, map(context.resources.find, sorted(content.kinds)))
+    return [(one, live) for one in resources for live in _labelled(context, one, content.places(one.group_kind)) or ()]
 
 
 def unlisted_members(
@@ -98,17 +98,6 @@ def _named(context: WriteContext, resource: Resource, namespace: str, keys: Coll
 def _found(context: WriteContext, resource: Resource, key: ObjectKey) -> list[Object]:
     live = context.client.find(resource, key)
     return [live] if live else []
-
-
-def _labelled_everywhere(context: WriteContext, resource: Resource) -> Sequence[Object]:
-    wanted = selector(context.instance, resource.group_kind)
-    try:
-        return context.client.list_if_served(resource, "", wanted, METADATA_LIST)
-    except ApiError as error:
-        if error.status != 403 or not resource.namespaced:
-            raise
-    places = context.inventory.content.places(resource.group_kind)
-    return [live for place in places for live in context.client.list_if_served(resource, place, wanted, METADATA_LIST)]
 
 
 def is_hidden(live: Object, instance: str) -> bool:

@@ -5,6 +5,10 @@ Orphaned objects: what a controller creates for an object and leaves when that i
 Terminate deletes them too, as Tacker's in-tree driver does: else a PersistentVolume of the package stays bound to its claim
 for ever. They are labelled as members first, so that they are waited for, reported, and found by a retry. A change of
 package keeps them, and the data in them.
+
+`whenDeleted: Delete`, set before, would not do. The controller makes itself the owner of the claims of Pods that it has, by
+their names (kubernetes, pkg/controller/statefulset, UpdatePodClaimForRetentionPolicy): also of a user's claim that was there
+first, and not of those that a scale in has left.
 """
 
 from __future__ import annotations
@@ -127,16 +131,6 @@ class _Others:
     def _note(self, live: Object) -> None:
         if uid_of(live) not in self._owners:
             self._of[kind_of(live), key_of(live).namespace][uid_of(live)] = resource_for(live)
-
-
-def oldest_owner(context: WriteContext, lives: Iterable[Object]) -> str:
-    """
-    When the first of `lives` was created whose orphans are the instance's; "" if none is known to be.
-
-    An inventory that was lost and created again is younger, and may have adopted what is older still.
-    """
-    owners = () if context.adopt else (live for live in lives if _orphans(context, live))
-    return min(filter(None, map(_created, owners)), default="")
 
 
 def _orphans(context: WriteContext, live: Object) -> Orphans | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.engine.delete import nudges
+from k8s_cr_driver.engine.delete import departures
 from tests.fake_api import FakeApi
 from tests.instance import Instance, crontab, crontab_crd, state, wait_for
 
@@ -13,7 +13,7 @@ CRD = "crontabs.stable.example.com"
 
 
 def test_a_crd_whose_deletion_stalls_is_taken_up_again(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nudges, "NUDGE_EVERY", 0.05)
+    monkeypatch.setattr(departures, "NUDGE_EVERY", 0.05)
     blue = Instance(api.url)
     blue.reconcile([crontab_crd(), crontab("one")])
     api.cluster.knobs.stalled_crds.add(CRD)
@@ -22,7 +22,7 @@ def test_a_crd_whose_deletion_stalls_is_taken_up_again(api: FakeApi, monkeypatch
 
 
 def test_a_crd_that_has_objects_is_not_changed_while_it_is_deleted(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nudges, "NUDGE_EVERY", 0.05)
+    monkeypatch.setattr(departures, "NUDGE_EVERY", 0.05)
     blue = Instance(api.url, delete_guests=True)
     blue.reconcile([crontab_crd()])
     held = crontab("theirs")

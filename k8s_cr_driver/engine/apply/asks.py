@@ -21,8 +21,8 @@ from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, ObjectKey, split
+from k8s_cr_driver.writes.apply import differs
 from k8s_cr_driver.writes.create_or_apply import refusal, trial_of
-from k8s_cr_driver.writes.unchanged import differs
 from k8s_cr_driver.writes.write_errors import ADMISSION, NotReplaced, missing, with_policy_remedy
 
 LISTED_WITHIN = 10.0

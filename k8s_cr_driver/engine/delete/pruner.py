@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Sequence
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.delete.collected import Garbage, owner_names, owner_uids
 from k8s_cr_driver.engine.delete.departures import Departures
-from k8s_cr_driver.engine.delete.nudges import Nudges
 from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.engine.run.nodes import Phase, ToDelete
 from k8s_cr_driver.engine.watch.informers import Informers
@@ -73,8 +72,7 @@ class Pruner:
         """Whether others have deleted one of the objects: they may have created it again, as `kubectl replace --force` does."""
         self._dependents: dict[ObjectKey, list[ToDelete]] = {}
         self._garbage = Garbage(run, self.nodes)
-        self._nudges = Nudges(run, self.nodes)
-        self._departures = Departures(run, self._send, self._failed)
+        self._departures = Departures(run, self.nodes, self._send, self._failed)
         self._kept: set[ObjectKey] = set()
         self._may_collect = True
         self._last_gone = float("-inf")
@@ -309,7 +307,7 @@ class Pruner:
         if node.is_unwatched:
             self._read(node)
         if node.key.group_kind == CRD:
-            self._nudges.later(node)
+            self._departures.nudge_later(node)
 
     def _failed(self, node: ToDelete, error: DriverError) -> None:
         if passes(error) or (isinstance(error, ApiError) and error.status == 409) or self._may_be_admitted_later(node, error):

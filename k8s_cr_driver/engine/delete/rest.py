@@ -25,7 +25,7 @@ from k8s_cr_driver.objects.marks import SHARED, is_kept, is_optional
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.delete import announce
 from k8s_cr_driver.writes.guests import Guests
-from k8s_cr_driver.writes.orphans import OwnedOrphans, oldest_owner, staying_orphans
+from k8s_cr_driver.writes.orphans import OwnedOrphans, staying_orphans
 from k8s_cr_driver.writes.owners import release_from_owners
 
 
@@ -151,9 +151,9 @@ class Rest:
         return not self._pruner.nodes and self._informers.all_listed() and not self._set.awaits
 
     def _shrink(self) -> None:
-        desired, inventory = self._set, self._context.inventory
-        inventory.note_beginning(oldest_owner(self._context, (live for _, live in desired.live())))
-        inventory.finish(kinds=desired.kinds, namespaces=desired.namespaces, members=frozenset(desired.nodes))
+        desired = self._set
+        finish = self._context.inventory.finish
+        finish(kinds=desired.kinds, namespaces=desired.namespaces, members=frozenset(desired.nodes))
 
     def _is_used(self, live: Object) -> bool:
         """
