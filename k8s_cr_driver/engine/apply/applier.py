@@ -58,7 +58,7 @@ class Applier:
 
     def observe(self, node: Desired, live: Object | None) -> None:
         """A watch reports one of our objects; None: it no longer exists."""
-        if node.is_left:
+        if node.phase is Phase.LEFT:
             return
         if live is None:
             self._gone(node)
@@ -104,8 +104,7 @@ class Applier:
         is_changed = changes_spec(before, live)
         if is_changed and node.key.group_kind == CRD:
             self._tolerance.redefined(defined_by(live))
-        node.obj.old_status = live.get("status") if is_changed and is_comparable else None
-        node.awaits_old_status = is_changed and not is_comparable
+        self._assessor.written(node, live, is_changed=is_changed, is_comparable=is_comparable)
         newest = node.live if node.live is not None and not is_older(node.live, node.written) else live
         node.live = None
         if newest is not live or is_comparable:
@@ -130,7 +129,7 @@ class Applier:
             self._recreator.answered(node)
             return
         if isinstance(error, LeftToOthers):
-            node.phase, node.live, node.error, node.is_left = Phase.SENT, None, None, True
+            node.phase, node.live, node.error = Phase.LEFT, None, None
             self._recreator.answered(node)
             self._mark_ready(node)
             return

@@ -76,7 +76,7 @@ class DesiredSet:
     def _is_awaited(self, key: ObjectKey) -> bool:
         node = self.nodes[key]
         is_to_be_sent = node.phase is Phase.SENDING or (node.phase is Phase.BLOCKED and not node.needs)
-        is_replaced = node.is_held or (node.live is not None and node.replaces(node.live))
+        is_replaced = node.phase is Phase.HELD or (node.live is not None and node.replaces(node.live))
         return not is_optional(node.obj.manifest) or is_to_be_sent or is_replaced
 
     def live(self) -> list[tuple[Resource, Object]]:

@@ -68,6 +68,24 @@ class _Unseen:
     failures: int = 0
 
 
+@dataclass
+class _Age:
+    """Whether the status of an object speaks of its spec as it is now. Its `old_status` is that of before our last write."""
+
+    accepted: str = ""
+    """The `spec_version` of the object whose status counts as current, whatever times and values say of its age."""
+    aging: str = ""
+    """resourceVersion of the object whose status is waited for to be old enough."""
+    warning: str = ""
+    """A Warning event since our last write about the object or what is below it, while its status is older than that."""
+    awaits_old_status: bool = False
+    """Our last write has changed the spec, and the status of then is not known yet in the version that is watched."""
+
+    def accept(self, node: Desired, live: Object) -> None:
+        """It does: it was seen to change, or stays as it is for long."""
+        node.obj.old_status, self.accepted = ACCEPTED, spec_version(live)
+
+
 class Assessor:
     """Assesses the desired objects of one run."""
 
@@ -75,37 +93,44 @@ class Assessor:
         self._loop, self._context, self._timing, self._set = run.loop, run.context, run.operation.timing, desired
         self._pods = StuckPods(run)
         self._unseen: dict[ObjectKey, _Unseen] = {}
+        self._ages = {key: _Age() for key in desired.nodes}
         self._asked: set[GroupKind] = set()
+
+    def written(self, node: Desired, live: Object, *, is_changed: bool, is_comparable: bool) -> None:
+        """Our write has returned `live`, and has changed its spec or not. `is_comparable`: in the version that is watched."""
+        node.obj.old_status = live.get("status") if is_changed and is_comparable else None
+        self._ages[node.key].awaits_old_status = is_changed and not is_comparable
 
     def observe(self, node: Desired, live: Object) -> bool:
         """Keeps a newer state, and what it says of the age of its status; False if `live` is older than what is known."""
         if not node.observe(live):
             return False
-        if node.obj.old_status is ACCEPTED and spec_version(live) != node.accepted:
+        age = self._ages[node.key]
+        if node.obj.old_status is ACCEPTED and spec_version(live) != age.accepted:
             node.obj.old_status = None
-        if node.awaits_old_status:
-            node.awaits_old_status = False
+        if age.awaits_old_status:
+            age.awaits_old_status = False
             node.obj.old_status = live.get("status") if version(live) == node.written else None
         elif node.obj.old_status is not None and node.obj.old_status != live.get("status"):
-            node.accept(live)
+            age.accept(node, live)
         return True
 
     def assess(self, node: Desired, live: Object) -> Verdict:
         """Sets the health of the object."""
         looks: list[Look] = []
-        health = self._health(node, live, looks)
+        health, age = self._health(node, live, looks), self._ages[node.key]
         if health.reason != STATUS_OLDER_THAN_SPEC:
-            node.warning = ""
-        elif node.warning:
-            health = waiting(health.reason, f"{node.warning}; {health.message}", trouble=True)
+            age.warning = ""
+        elif age.warning:
+            health = waiting(health.reason, f"{age.warning}; {health.message}", trouble=True)
         node.judge(health)
         awaits_crd = self._awaits_crd(node, live, looks)
         is_ready = health.settled and not awaits_crd
         if not is_ready:
             self._pods.watch(node, live)
-            if health.reason == STATUS_OLDER_THAN_SPEC and node.aging != version(live):
-                node.aging = version(live)
-                looks.append(self._grow_old(node, version(live)))
+            if health.reason == STATUS_OLDER_THAN_SPEC and age.aging != version(live):
+                age.aging = version(live)
+                looks.append(self._grow_old(node, age, version(live)))
         return Verdict(is_ready, looks)
 
     def _health(self, node: Desired, live: Object, looks: list[Look]) -> Health:
@@ -162,7 +187,7 @@ class Assessor:
             one.obj.crd = crd
         return several
 
-    async def _grow_old(self, node: Desired, seen: str) -> Iterable[Desired]:
+    async def _grow_old(self, node: Desired, age: _Age, seen: str) -> Iterable[Desired]:
         """A controller whose status does not change for our change writes nothing, so there is no sign that it has seen it.
 
         What the status says decides then, unless the controller has said since by Warning events that it cannot do it.
@@ -178,12 +203,12 @@ class Assessor:
                 warning = await self._loop.call(warning_since, client, seen_now, since, warned) if since else ""
             except DriverError:
                 continue
-        node.aging = "" if node.aging == seen else node.aging
+        age.aging = "" if age.aging == seen else age.aging
         if warning is None or node.live is None or not _is_unchanged(node, seen):
             return []
-        node.warning = warning
+        age.warning = warning
         if not warning:
-            node.accept(node.live)
+            age.accept(node, node.live)
         return [node]
 
 

@@ -39,16 +39,12 @@ class Recreator:
         Returns the phase in which it is then: BLOCKED and BACKOFF to be written again, SENT until the watch reports that it
         no longer exists.
         """
-        node.phase = Phase.BACKOFF
         if node.live is None:  # it has lost the label by which the watch selects
-            node.is_new = False
+            node.phase, node.is_new = Phase.BACKOFF, False
             await self._loop.call(reclaim, self._context, node.resource, live)
             return Phase.BACKOFF
-        node.is_held = True
-        try:
-            await until(lambda resume: self._held.append((live, resume)))
-        finally:
-            node.is_held = False
+        node.phase = Phase.HELD
+        await until(lambda resume: self._held.append((live, resume)))
         if uid_of(node.live) != uid_of(live):
             return Phase.BLOCKED
         node.phase, node.finished, node.replaced = Phase.SENDING, False, uid_of(live)

@@ -24,7 +24,6 @@ from k8s_cr_driver.objects.marks import SHARED
 from k8s_cr_driver.resources import suggested
 from k8s_cr_driver.resources.base import PODS, CustomResource
 from k8s_cr_driver.resources.health import Health, State
-from k8s_cr_driver.resources.health.freshness import ACCEPTED
 from k8s_cr_driver.writes.manifest_digest import digest_of, is_of_manifest, plain_digest
 from k8s_cr_driver.writes.write_errors import with_remedy
 
@@ -38,7 +37,11 @@ class Phase(enum.Enum):
     BLOCKED = "blocked"
     SENDING = "sending"
     BACKOFF = "backing off"
+    HELD = "held"
+    """It is to be deleted, to be created again, as soon as the other objects are answered."""
     SENT = "sent"
+    LEFT = "left"
+    """Others have created an object of its name, which a rollback leaves to them."""
 
 
 @dataclass
@@ -80,14 +83,6 @@ class Desired(Node):
     """Objects that it names, whose first write must have had its response."""
     written: str = ""
     """resourceVersion of our last write: events of earlier versions are outdated."""
-    accepted: str = ""
-    """The `spec_version` of the object whose status counts as current, whatever times and values say of its age."""
-    aging: str = ""
-    """resourceVersion of the object whose status is waited for to be old enough."""
-    warning: str = ""
-    """A Warning event since our last write about the object or what is below it, while its status is older than that."""
-    awaits_old_status: bool = False
-    """Our last write has changed the spec, and the status of then is not known yet in the version that is watched."""
     finished: bool = False
     """It has run to its end: it is not created again when it vanishes, as a Job does after its time to live."""
     has_former_end: bool = False
@@ -98,12 +93,8 @@ class Desired(Node):
     """The uid of the object whose deletion the watch reported while a write of it was under way."""
     replaced: str = ""
     """The uid of an object that this run deletes to create it again."""
-    is_held: bool = False
-    """It is to be deleted, to be created again, as soon as the other objects are answered."""
     is_new: bool = False
     """It did not exist when its last write was sent."""
-    is_left: bool = False
-    """Others have created an object of its name, which a rollback leaves to them."""
     health: Health = field(default_factory=lambda: Health(State.WAITING, "NotApplied", "not applied yet"))
     since: str = ""
     failed_at: float | None = None
@@ -114,10 +105,6 @@ class Desired(Node):
             return False
         self.live, self.vanished = live, False
         return True
-
-    def accept(self, live: Object) -> None:
-        """The status speaks of the spec as it is now: it was seen to change, or stays as it is for long."""
-        self.obj.old_status, self.accepted = ACCEPTED, spec_version(live)
 
     def replaces(self, live: Object) -> bool:
         """Whether `live` is the object that this run deletes to create it again."""
