@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Ansible server: a machine with Ansible and the stand-in for kubespray, whose user has a key that opens the nodes."""
+"""The Ansible server: a machine with Ansible and kubespray or its stand-in, whose user has a key that opens the nodes."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..testbed import nodes
@@ -13,7 +14,6 @@ from .script import Body
 ROOT, INVENTORIES = "/opt/kubespray", f"/home/{USER}/inventories"
 PROGRAM, KEY, RUNS = "/usr/local/bin/ansible-playbook", f"/home/{USER}/.ssh/nodes", f"/home/{USER}/runs"
 _MODULES = "/opt/ansible"
-_STAND_IN = Path(__file__).parent / "kubespray"
 _PROGRAM = f"""\
 #!/bin/sh
 for playbook; do :; done
@@ -23,16 +23,31 @@ exec python3 -m ansible playbook "$@"
 """
 
 
-class AnsibleServer:
-    """It outlives the clusters that are made from it."""
+@dataclass(frozen=True)
+class Kubespray:
+    """Playbooks, the Ansible that runs them, and what the section `ansible` of a request says of them."""
 
-    def __init__(self, name: str, address: str) -> None:
+    folder: Path
+    modules: Path
+    section: Body = field(default_factory=dict)
+
+
+def stand_in() -> Kubespray:
+    """It calls kubeadm on machines that have it."""
+    return Kubespray(Path(__file__).parent / "kubespray", nodes.ansible())
+
+
+class AnsibleServer:
+    """It outlives the clusters that are made from it. It has the stand-in by default."""
+
+    def __init__(self, name: str, address: str, kubespray: Kubespray | None = None) -> None:
         self.node = Node(name, address)
+        self._kubespray = kubespray or stand_in()
 
     def boot(self, authorized: str, key: Path) -> None:
         """Without waiting. key: the private key of the nodes."""
         machine = self.node.machine
-        self.node.boot(authorized, is_plain=True, folders={nodes.ansible(): _MODULES, _STAND_IN: ROOT})
+        self.node.boot(authorized, folders={self._kubespray.modules: _MODULES, self._kubespray.folder: ROOT})
         machine.write(PROGRAM, _PROGRAM, mode=0o755)
         machine.write(KEY, key.read_text(), mode=0o600)
         user = (machine.root / f"home/{USER}").stat()
@@ -51,6 +66,7 @@ class AnsibleServer:
             "transferring_inventory_path": INVENTORIES,
             "ansible_playbook": PROGRAM,
             "node_key_path": KEY,
+            **self._kubespray.section,
         }
 
     def run(self, line: str) -> str:

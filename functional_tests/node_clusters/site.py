@@ -21,8 +21,9 @@ from tests.cloud.stacks import Volume as Attached
 from tests.credentials import openstack as tacker_api
 from tests.credentials.openstack import Cloud as Tacker
 
-from ..testbed import network
+from ..testbed import network, nodes
 from ..testbed.nodes import USER, Node, Volume
+from ..testbed.openstack.server import Image
 from .script import Body, Conductor, KilledWhen, Outcome
 
 MASTERS, WORKERS, STORAGE, BALANCER = "masterNode", "workerNode", "storageServer", "loadBalancer"
@@ -30,7 +31,7 @@ PLACES = {MASTERS: 1, WORKERS: 11, STORAGE: 16, BALANCER: 17}
 """Of the first server of a VDU among the addresses of a site."""
 PLAIN = (STORAGE, BALANCER)
 """Their servers have no Kubernetes."""
-HA, VOLUMES, KUBESPRAY, FAULTS = 100, 120, 140, 160
+HA, VOLUMES, KUBESPRAY, FAULTS, ITSELF = 100, 120, 140, 160, 180
 """Where the addresses of each site begin, whose tests may run side by side; the first is the virtual IP."""
 VIP = str(network.NETWORK[HA])
 VIM = "blue"
@@ -69,7 +70,8 @@ class Site:
     tacker: Tacker
     driver: str = "ha_masters"
     base: int = HA
-    has_kubernetes: bool = True
+    image: Callable[[], Image] = nodes.with_kubernetes
+    """Of the nodes."""
     deployed: Deployed = field(init=False)
     nodes: dict[str, Node] = field(default_factory=dict)
     """By the ids of the servers."""
@@ -155,7 +157,7 @@ class Site:
             self.deployed.volumes = [
                 Attached(volume.id, resource, server.stack, (server.id,)) for resource, volume in self.volumes.items()
             ]
-        node.boot(self.authorized, volumes=volumes, is_plain=server.vdu in PLAIN or not self.has_kubernetes)
+        node.boot(self.authorized, volumes=volumes, image=None if server.vdu in PLAIN else self.image())
         return server
 
     def of(self, vdu: str) -> list[Server]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster of kubespray behind an external load balancer; the tests share it and one Ansible server, in this order.
 
-The playbooks are a stand-in, which calls kubeadm; Ansible, its logins and its results are real.
+The playbooks are a stand-in, which calls kubeadm; Ansible, its logins and its results are real. `test_kubespray_itself.py` has
+some of these tests with the real playbooks.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,10 +27,10 @@ from ..testbed import network
 from ..testbed.nodes import PASSWORD, USER, Node
 from ..testbed.processes import until
 from ..testbed.release import NEWEST
-from .ansible_server import INVENTORIES, KEY, PROGRAM, ROOT, AnsibleServer
+from .ansible_server import INVENTORIES, KEY, PROGRAM, ROOT, AnsibleServer, Kubespray
 from .cnf import Cnf
 from .script import Body, Outcome
-from .site import BALANCER, KUBESPRAY, MASTERS, VIM, WORKERS, Site, name_of, opened
+from .site import BALANCER, KUBESPRAY, MASTERS, VIM, WORKERS, Server, Site, name_of, opened
 
 SITE = partial(Site, driver="kubespray", base=KUBESPRAY)
 OTHER = partial(Site, driver="kubespray", base=KUBESPRAY + 5)
@@ -41,13 +43,8 @@ SERVED_WITHIN, LOGIN_WITHIN = 240.0, 240.0
 @pytest.fixture(scope="module", autouse=True)
 def ansible(site: Site) -> Iterator[AnsibleServer]:
     """With the servers: a load balancer, a master, a worker, and the Ansible server."""
-    server = AnsibleServer(f"ansible-{uuid.uuid4().hex[:8]}", str(network.NETWORK[KUBESPRAY + 18]))
-    server.boot(site.authorized, site.key)
-    for vdu in (BALANCER, MASTERS, WORKERS):
-        site.add(vdu)
-    site.conductor.write("Scripts/balancer.sh", _BALANCER)
-    yield server
-    server.node.remove()
+    with booted(site) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +55,18 @@ def other(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site
     with opened(OTHER, folder) as one:
         one.add(MASTERS)
         yield one
+
+
+@contextmanager
+def booted(site: Site, kubespray: Kubespray | None = None) -> Iterator[AnsibleServer]:
+    """The Ansible server; kubespray: its stand-in by default. The site has a load balancer, a master and a worker."""
+    server = AnsibleServer(f"ansible-{uuid.uuid4().hex[:8]}", str(network.NETWORK[site.base + 18]), kubespray)
+    server.boot(site.authorized, site.key)
+    for vdu in (BALANCER, MASTERS, WORKERS):
+        site.add(vdu)
+    site.conductor.write("Scripts/balancer.sh", _BALANCER)
+    yield server
+    server.node.remove()
 
 
 def parameters(site: Site, ansible: AnsibleServer, **sections: Any) -> Body:
@@ -85,10 +94,7 @@ def test_two_instances_are_made_at_once_from_one_ansible_server_though_a_conduct
     outcomes: list[Outcome] = []
     beside = threading.Thread(target=lambda: outcomes.append(other.operate("instantiate_end", **parameters(other, ansible))))
     beside.start()
-    [master] = site.of(MASTERS)
-    node = site.nodes[master.id]
-    site.operate("instantiate_end", killed_when=lambda _: runs_kubeadm(node), **parameters(site, ansible))
-    outcome = site.operate("instantiate_end", **parameters(site, ansible))
+    outcome = instantiate_after_a_death(site, ansible)
     beside.join()
     assert [outcome.failure, *(one.failure for one in outcomes)] == ["", ""]
     # One for each, and one more if the first has ended before the retry gets there on a busy host.
@@ -97,8 +103,7 @@ def test_two_instances_are_made_at_once_from_one_ansible_server_though_a_conduct
         assert one.ready() == one.names()
         assert one.asked_by_vim("/api/v1/namespaces") == 200
     assert ansible.folders() == {folder_of(site), folder_of(other)}
-    [balancer] = site.of(BALANCER)
-    assert site.vims[VIM]["interfaceInfo"]["endpoint"] == f"https://{balancer.address}:{PORT}"
+    assert site.vims[VIM]["interfaceInfo"]["endpoint"] == endpoint_of(site)
     summary(f"two clusters at once {time.monotonic() - started:.0f} s")
 
 
@@ -140,20 +145,15 @@ def test_node_ports_of_a_cnf_are_exposed_and_withdrawn_by_its_own_package(site: 
 
 
 def test_a_worker_joins_after_a_playbook_that_has_failed(site: Site, ansible: AnsibleServer, summary: Summary) -> None:
-    before = ansible.runs()
-    added = site.add(WORKERS, 1)
+    added, before = site.add(WORKERS, 1), ansible.runs()
     machine = site.nodes[added.id].machine
     program = machine.read("/usr/local/bin/kubeadm")
     machine.write("/usr/local/bin/kubeadm", "#!/bin/sh\nexit 3\n", mode=0o755)
     outcome = site.operate("scale_end")
     assert f"scale.yml of kubespray has failed: {name_of(added)}: Kubeadm | Join to cluster" in outcome.failure
     machine.write("/usr/local/bin/kubeadm", program, mode=0o755)
-    started = time.monotonic()
-    assert site.operate("scale_end").failure == ""
-    summary(f"scale out {time.monotonic() - started:.0f} s")
-    assert site.ready() == site.names()
+    scale_out(site, added, summary)
     assert ansible.runs()[len(before) :] == 2 * ["playbooks/facts.yml", "scale.yml"]
-    assert f"server {name_of(added)} {added.address}:{NODE_PORT}" in balancing(site)
 
 
 def test_a_worker_leaves(site: Site, ansible: AnsibleServer) -> None:
@@ -230,6 +230,27 @@ def test_a_terminate_takes_the_folder_of_its_instance_and_no_other(site: Site, o
 
 def folder_of(site: Site) -> str:
     return f"k8s-cr-{site.deployed.instance}"
+
+
+def endpoint_of(site: Site) -> str:
+    [balancer] = site.of(BALANCER)
+    return f"https://{balancer.address}:{PORT}"
+
+
+def instantiate_after_a_death(site: Site, ansible: AnsibleServer) -> Outcome:
+    """The conductor dies in the middle of the playbook, and the operation is retried."""
+    [master] = site.of(MASTERS)
+    node = site.nodes[master.id]
+    site.operate("instantiate_end", killed_when=lambda _: runs_kubeadm(node), **parameters(site, ansible))
+    return site.operate("instantiate_end", **parameters(site, ansible))
+
+
+def scale_out(site: Site, added: Server, summary: Summary) -> None:
+    started = time.monotonic()
+    assert site.operate("scale_end").failure == ""
+    summary(f"scale out {time.monotonic() - started:.0f} s")
+    assert site.ready() == site.names()
+    assert f"server {name_of(added)} {added.address}:{NODE_PORT}" in balancing(site)
 
 
 def leave_a_dead_run(site: Site, ansible: AnsibleServer) -> None:

@@ -31,6 +31,11 @@ _MARKS = "-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----"
 """Between these cloud-init prints the public keys of a server on its console."""
 PASSWORD = "word-of-the-user"
 """Of USER."""
+_OF_KUBESPRAY = (
+    "apparmor", "apt-transport-https", "bash-completion", "gnupg", "ipset", "iputils-ping", "mergerfs", "openssl",
+    "python3-apt", "rsync", "software-properties-common", "unzip", "xfsprogs",
+)  # fmt: skip
+"""What kubespray's role `system_packages` installs on Debian 12, beside those of every machine."""
 MOUNT = "/usr/local/share/mount.nfs"
 """On each server, what mounts NFS without a kernel that can; a server that has it at /usr/sbin is an NFS client."""
 
@@ -39,13 +44,28 @@ def prepare(ledger: Ledger) -> None:
     """What the nodes boot from is made, and those that a test leaves go with the rest."""
     ledger.folder(FOLDER)
     ledger.others(FOLDER)
-    _image()
+    with_kubernetes()
     ansible()
 
 
 def ansible() -> Path:
     """The modules of Ansible, with its own collections only."""
-    return virtualenv.of_machines("ansible", "ansible_collections", "ansible")
+    return virtualenv.of_machines("ansible", virtualenv.LOCKS / "ansible.lock", "ansible_collections", "ansible")
+
+
+def plain() -> Image:
+    """Without Kubernetes."""
+    return Image(str(rootfs.root_folder(images.PACKAGES)))
+
+
+def with_kubernetes() -> Image:
+    """With kubeadm and kubelet, and the images of containers."""
+    return kubernetes_node.image(NEWEST, images.PACKAGES)
+
+
+def for_kubespray() -> Image:
+    """What kubespray makes nodes of: without kubeadm and kubelet, with the packages that it wants, which no mirror has."""
+    return kubernetes_node.without_programs(kubernetes_node.image(NEWEST, (*images.PACKAGES, *_OF_KUBESPRAY)))
 
 
 class Volume:
@@ -86,11 +106,11 @@ class Node:
         authorized_key: str,
         *,
         volumes: Sequence[Volume] = (),
-        is_plain: bool = False,
+        image: Image | None = None,
         folders: Mapping[Path, str] | None = None,
     ) -> None:
-        """Without waiting for the end of it. is_plain: without Kubernetes. folders: of the host -> where it sees them."""
-        image, machine = Image(str(rootfs.root_folder(images.PACKAGES))) if is_plain else _image(), self.machine
+        """Without waiting for the end of it. image: `plain` by default. folders: of the host -> where it sees them."""
+        image, machine = image or plain(), self.machine
         machine.mount(Path(image.root))
         image.set_up(machine)
         machine.write("/etc/cloud/cloud-init.disabled", "")
@@ -155,7 +175,3 @@ class Node:
         self.machine.write(f"/home/{USER}/.ssh/authorized_keys", f"{authorized_key}\n")
         subprocess.run(["chroot", self.machine.root, "chpasswd"], input=f"{USER}:{PASSWORD}\n", text=True, check=True)
         self.machine.write(f"/etc/sudoers.d/{USER}", f"{USER} ALL=(ALL) NOPASSWD:ALL\n", mode=0o440)
-
-
-def _image() -> Image:
-    return kubernetes_node.image(NEWEST, images.PACKAGES)

@@ -31,19 +31,19 @@ def synced(name: str, *more: bytes) -> Path:
     return environment
 
 
-def of_machines(name: str, folder_of_many: str, kept: str) -> Path:
-    """A folder of modules for the Python of the machines, as `requirements/<name>.lock` says; made at the first call.
+def of_machines(name: str, requirements: Path, folder_of_many: str = "", kept: str = "") -> Path:
+    """A folder of modules for the Python of the machines, as a file of requirements says; made at the first call.
 
-    kept: the one entry of `folder_of_many` in it that somebody there needs.
+    kept: the one entry of `folder_of_many` in it that somebody there needs; all by default.
     """
-    lock = LOCKS / f"{name}.lock"
-    folder = cache.folder() / f"{name}-{cache.digest(lock.read_bytes(), folder_of_many.encode(), kept.encode())}"
+    folder = cache.folder() / f"{name}-{cache.digest(requirements.read_bytes(), folder_of_many.encode(), kept.encode())}"
     if not folder.exists():
         unfinished = folder.with_name(f"{folder.name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         version = ["--python", sys.executable, "--python-version", PYTHON_OF_MACHINES, "--only-binary", ":all:"]
-        run([UV, "pip", "install", "--target", unfinished, *version, "--require-hashes", "--requirements", lock])
-        for path in (unfinished / folder_of_many).iterdir():
+        hashes = ["--require-hashes"] if requirements.suffix == ".lock" else []
+        run([UV, "pip", "install", "--target", unfinished, *version, *hashes, "--requirements", requirements])
+        for path in (unfinished / folder_of_many).iterdir() if folder_of_many else ():
             if path.is_dir() and path.name != kept:
                 shutil.rmtree(path)
         unfinished.rename(folder)

@@ -4,6 +4,7 @@
 What depends on the host, and not on the cluster, is in the image, so that the user data is the same as on any cloud.
 """
 
+import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,6 +21,8 @@ INSIDE = ("flannel", "cloud-provider-openstack")
 FAMILIES = tuple({family: None for release in RELEASES for family in (*release.families, *INSIDE)})
 PLUGIN = "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel2"
 """The image that Flannel's chart names."""
+HOST_SETTINGS = "/etc/kubernetes/kubelet.conf.d/10-host.conf"
+"""Of kubelet, which finds them by its option `--config-dir`."""
 _VOLUMES = ("/var/lib/containerd", "/var/lib/etcd", "/var/lib/kubelet")
 # What kubeadm runs as: the machine is a part of the host's, which its checks do not know.
 _KUBEADM = "/usr/libexec/kubeadm"
@@ -41,7 +44,7 @@ def image(release: Release, packages: tuple[str, ...], more: Iterable[Path] = ()
         root=str(rootfs.root_folder(packages)),
         files={
             "/etc/containerd/config.toml": config.render("containerd.toml", pause=pause),
-            "/etc/kubernetes/kubelet.conf.d/10-host.conf": config.render("openstack/kubelet.conf"),
+            HOST_SETTINGS: config.render("openstack/kubelet.conf"),
             "/etc/systemd/system/kubelet.service.d/10-host.conf": config.render("openstack/kubelet_service.conf"),
             "/etc/kubernetes/kube-proxy.yaml": config.render("openstack/kube_proxy.yaml"),
         },
@@ -53,6 +56,18 @@ def image(release: Release, packages: tuple[str, ...], more: Iterable[Path] = ()
         },
         read_only=programs | {str(images.folder()): "/opt/images"},
         volumes=_VOLUMES,
+    )
+
+
+def without_programs(image: Image) -> Image:
+    """The same for a tool that installs kubeadm, kubelet and their settings itself, without a mirror of Debian's packages."""
+    kept = ("/etc/containerd/config.toml", HOST_SETTINGS)
+    return dataclasses.replace(
+        image,
+        files={path: image.files[path] for path in kept} | {"/etc/apt/sources.list": ""},
+        scripts={},
+        services={name: image.services[name] for name in ("containerd", "images")},
+        read_only={source: target for source, target in image.read_only.items() if target == "/opt/images"},
     )
 
 
