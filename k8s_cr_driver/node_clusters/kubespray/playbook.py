@@ -52,7 +52,8 @@ class Playbook:
         if self.removed:
             variables: dict[str, Any] = {"node": ",".join(self.removed), "skip_confirmation": True}
             if self.is_dead:
-                variables |= {"reset_nodes": False, "allow_ungraceful_removal": True}
+                # It drains all the same, by default for 6 minutes, in which no Pod of such a node ends; 0 is no limit.
+                variables |= {"reset_nodes": False, "allow_ungraceful_removal": True, "drain_timeout": "1s"}
             given += ["--extra-vars", json.dumps(variables)]
         return tuple(given)
 

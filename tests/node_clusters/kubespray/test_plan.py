@@ -155,10 +155,11 @@ def test_a_worker_leaves_drained_then_without_a_route_and_in_the_inventory_until
     ]
 
 
-def test_a_dead_worker_is_neither_drained_nor_reset() -> None:
+def test_a_dead_worker_is_neither_drained_nor_reset_and_kubespray_does_not_wait_for_its_pods() -> None:
     [balancing, plays, _] = summary(plan.leave(wanted(), found(dead=("worker-w0",)), ["w0"]))
     assert balancing[0] == "load balancing"
-    variables = '{"node": "worker-w0", "skip_confirmation": true, "reset_nodes": false, "allow_ungraceful_removal": true}'
+    ungraceful = '"reset_nodes": false, "allow_ungraceful_removal": true, "drain_timeout": "1s"'
+    variables = f'{{"node": "worker-w0", "skip_confirmation": true, {ungraceful}}}'
     assert plays == ("playbooks", [f"remove-node.yml --extra-vars {variables}"])
 
 
