@@ -19,13 +19,12 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 
 from k8s_cr_driver.errors import Superseded
 from k8s_cr_driver.journal.entries import InventoryContent
+from k8s_cr_driver.journal.store import InventoryStore
 from k8s_cr_driver.kube.connection import WRITE_CONNECT_TIMEOUT, WRITE_TIMEOUT
-from k8s_cr_driver.objects.keys import ObjectKey
 
 _PROC = Path("/proc")
 _WORKER = re.compile(r"([0-9a-f]{16})-([0-9]{1,9})-([0-9]{1,20})")
@@ -82,10 +81,9 @@ IN_FLIGHT = WRITE_CONNECT_TIMEOUT + WRITE_TIMEOUT + TRAVEL
 class Fence:
     """The token of one run. A run that has claimed nothing, such as a dry run, has nothing to confirm."""
 
-    def __init__(self, instance: str, inventory: ObjectKey, read: Callable[[], InventoryContent | None]) -> None:
+    def __init__(self, store: InventoryStore) -> None:
         self.token = uuid.uuid4().hex
-        self._has_former = False
-        self._instance, self._inventory, self._read = instance, inventory, read
+        self._store, self._has_former = store, False
         self._claimed_at: float | None = None
         self._lost: tuple[str | None, float] = "", math.inf
         """A claim without a response: the token that it was to replace, and when it was sent."""
@@ -168,12 +166,12 @@ class Fence:
         """Superseded unless `content`, which was just read or watched, has this run's token."""
         if content is None:
             raise Superseded(
-                f"{self._inventory}, the inventory of VNF instance {self._instance}, was deleted while this worker ran, so it "
-                "stopped. If nobody has terminated the instance, retry: the inventory is created again."
+                f"{self._store.key}, the inventory of VNF instance {self._store.instance}, was deleted while this worker ran, "
+                "so it stopped. If nobody has terminated the instance, retry: the inventory is created again."
             )
         if content.token != self.token:
             raise Superseded(
-                f"Another worker took over VNF instance {self._instance}; this one has stopped. "
+                f"Another worker took over VNF instance {self._store.instance}; this one has stopped. "
                 "See the operation that is running now."
             )
 
@@ -197,5 +195,5 @@ class Fence:
         with self._lock:
             asked_at = time.monotonic()
             if self._claimed_at is not None and asked_at - self._confirmed_at > seconds:
-                self.check(self._read())
+                self.check(self._store.read())
                 self._confirmed_at = asked_at

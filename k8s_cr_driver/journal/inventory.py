@@ -47,7 +47,7 @@ class Inventory:
     def __init__(self, connection: Connection, namespace: str, instance: str, remembered: InventoryContent = NOTHING) -> None:
         self._store = InventoryStore(connection, namespace, instance)
         self.key, self.instance = self._store.key, instance
-        self.fence = Fence(instance, self.key, self.read)
+        self.fence = Fence(self._store)
         self.content, self.remembered = InventoryContent(), remembered
         self._last_read: InventoryContent | None = None
         """NOTHING if there was none; None if this run has neither read it nor claimed it."""

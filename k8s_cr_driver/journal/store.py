@@ -53,7 +53,7 @@ class InventoryStore:
     """The ConfigMap of one instance on one cluster."""
 
     def __init__(self, connection: Connection, namespace: str, instance: str) -> None:
-        self._connection, self._client, self._instance = connection, Client(connection), instance
+        self._connection, self._client, self.instance = connection, Client(connection), instance
         self.key = ObjectKey("", "ConfigMap", namespace, inventory_name(instance))
         self.uid = ""
         """Of the ConfigMap that this run has written; "" before the first write."""
@@ -72,15 +72,15 @@ class InventoryStore:
                 return None
             raise self.explained(error) from None
         # A label that somebody has removed is set again by the next claim.
-        if not is_by_driver(live) or labels(live).get(INVENTORY_LABEL, self._instance) != self._instance:
+        if not is_by_driver(live) or labels(live).get(INVENTORY_LABEL, self.instance) != self.instance:
             raise Refused(
-                f"{self.key} has the name of the inventory of VNF instance {self._instance}, but others have written it, or "
+                f"{self.key} has the name of the inventory of VNF instance {self.instance}, but others have written it, or "
                 f"its label {INVENTORY_LABEL} is of another instance. Delete it: the driver creates the inventory again from "
                 "what Tacker remembers."
             )
         if version_of(live) > VERSION:
             raise Refused(
-                f"{self.key}, the inventory of VNF instance {self._instance}, has version {version_of(live)}: a newer "
+                f"{self.key}, the inventory of VNF instance {self.instance}, has version {version_of(live)}: a newer "
                 "k8s-cr-driver has written it. Install that version again."
             )
         try:
@@ -115,7 +115,7 @@ class InventoryStore:
             if error.status != 403:
                 raise
             found = self._client.list(CONFIG_MAPS, self.key.namespace, INVENTORY_LABEL, METADATA_LIST)
-        return [parse_foreign(live) for live in found if is_inventory(live) and labels(live)[INVENTORY_LABEL] != self._instance]
+        return [parse_foreign(live) for live in found if is_inventory(live) and labels(live)[INVENTORY_LABEL] != self.instance]
 
     def explained(self, error: ApiError) -> Exception:
         """The error of a request, with the remedy."""
@@ -146,7 +146,7 @@ class InventoryStore:
             "name": self.key.name,
             "namespace": self.key.namespace,
             "resourceVersion": desired.resource_version,
-            "labels": {_ID_LABEL: self.applyset, INVENTORY_LABEL: self._instance},
+            "labels": {_ID_LABEL: self.applyset, INVENTORY_LABEL: self.instance},
             "annotations": stored.pop("annotations"),
             **({"uid": self.uid} if self.uid else {}),
         }

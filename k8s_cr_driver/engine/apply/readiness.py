@@ -25,7 +25,7 @@ from k8s_cr_driver.engine.apply.forced_rollback import StuckPods
 from k8s_cr_driver.engine.report.diagnosis import Seen, warning_since
 from k8s_cr_driver.engine.run.loop import Run, Steps
 from k8s_cr_driver.engine.run.nodes import Desired, spec_version, version
-from k8s_cr_driver.errors import ApiError, DriverError, passes
+from k8s_cr_driver.errors import ApiError, DriverError
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.workload import check_kubeconfig
@@ -172,16 +172,10 @@ class Assessor:
         return kind in self._asked and (may_be_ruled or reason == RUNNING)
 
     async def _read_crd(self, node: Desired) -> Iterable[Desired]:
-        crd: Object | None = None
-        for failures in itertools.count(1):
-            try:
-                crd = await self._loop.call(self._context.client.crd, node.resource)
-            except DriverError as error:
-                if passes(error):
-                    await self._loop.pause(backoff.delay(failures))
-                    continue
-                crd = _UNREADABLE
-            break
+        try:
+            crd = await self._loop.repeat(self._context.client.crd, node.resource)
+        except DriverError:
+            crd = _UNREADABLE
         several = self._set.by_kind[node.key.group_kind]
         for one in several:
             one.obj.crd = crd

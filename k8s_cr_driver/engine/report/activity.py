@@ -9,15 +9,15 @@ it that are being made is not judged.
 
 from __future__ import annotations
 
-import functools
 import math
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
-from k8s_cr_driver.engine.report.diagnosis import Findings, Seen
+from k8s_cr_driver.engine.report.diagnosis import Seen
 from k8s_cr_driver.engine.report.progress_log import Timeouts
 from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.engine.run.nodes import Desired, Phase, ToDelete, version
+from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of
 from k8s_cr_driver.objects.marks import is_optional
@@ -75,9 +75,7 @@ class Activity:
             if self._has_grace(node):
                 self._moves(node.key, time.monotonic())
         if self._still(nodes):
-            seen = list(map(Seen.of, nodes.values()))
-            look = functools.partial(self._timeouts.look, seen)
-            self._loop.send(look, self._looked, lambda _: self._wait(AGAIN))
+            self._loop.start(self._look(list(map(Seen.of, nodes.values()))))
         else:
             self._wait()
 
@@ -102,7 +100,12 @@ class Activity:
         applied = [key for key in self._limits if isinstance(node := nodes.get(key), Desired) and node.phase is Phase.SENT]
         return [key for key in applied if now - self._moved.setdefault(key, now) >= self._limits[key]]
 
-    def _looked(self, found: Findings) -> None:
+    async def _look(self, seen: Sequence[Seen]) -> None:
+        try:
+            found = await self._loop.call(self._timeouts.look, seen)
+        except DriverError:
+            self._wait(AGAIN)
+            return
         for key, stamp in found.moved.items():
             self._moves(key, time.monotonic() - self._age(stamp))
         for key in found.making:

@@ -7,7 +7,8 @@ each line comes after twice as long a pause as the one before.
 
 from __future__ import annotations
 
-import functools
+import contextlib
+import itertools
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from k8s_cr_driver.engine.report.not_ready import NotReady, Report
 from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.engine.run.nodes import Desired, ToDelete
 from k8s_cr_driver.engine.watch.informers import Informers
+from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.sent_values import SentValues
 
@@ -52,7 +54,7 @@ class Timeouts:
         self._set, self._informers, self._replacer, self._rest = desired, informers, replacer, rest
 
     def start_log(self) -> None:
-        self._loop.after(FIRST_LINE, self._log, FIRST_LINE)
+        self._loop.start(self._log())
 
     def timeout(self, headline: str) -> NotReady:
         """One report for each object that the run waits for, after those of their kinds that cannot be read."""
@@ -133,16 +135,12 @@ class Timeouts:
         """What the operation has sent, and what earlier ones have sent of the objects that it deletes."""
         return SentValues([*(node.obj.manifest for node in self._set.nodes.values()), *self._rest.found])
 
-    def _log(self, pause: float) -> None:
-        seen = list(map(Seen.of, self.open_nodes()))
-        if seen:
-            look = functools.partial(self._reports, seen)
-            self._loop.send(look, lambda found: self._write(len(seen), found), lambda _: None)
-        else:
-            unlisted = self._informers.unlisted()
-            self._write(len(unlisted), unlisted)
-        self._loop.after(2 * pause, self._log, 2 * pause)
-
-    def _write(self, count: int, found: Sequence[Report]) -> None:
-        if found:
-            LOG.info("%s: waiting for %d objects, the first cause: %s", self._operation.id, count, found[0])
+    async def _log(self) -> None:
+        for doublings in itertools.count():
+            await self._loop.pause(FIRST_LINE * 2**doublings)
+            seen = list(map(Seen.of, self.open_nodes()))
+            with contextlib.suppress(DriverError):
+                found = await self._loop.call(self._reports, seen) if seen else self._informers.unlisted()
+                if found:
+                    what = "%s: waiting for %d objects, the first cause: %s"
+                    LOG.info(what, self._operation.id, len(seen) or len(found), found[0])

@@ -17,14 +17,15 @@ import math
 import queue
 import threading
 import time
+import types
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.run.operation import Operation
-from k8s_cr_driver.errors import DriverError, Stopped, Superseded
-from k8s_cr_driver.kube import threads
+from k8s_cr_driver.errors import DriverError, Stopped, Superseded, passes
+from k8s_cr_driver.kube import backoff, threads
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resources
 from k8s_cr_driver.redaction import redact
@@ -100,6 +101,17 @@ class Loop:
 
         result: Result = await until(begin)
         return result
+
+    async def repeat(self, request: Callable[P, Result], *args: P.args, **kwargs: P.kwargs) -> Result:
+        """The same, repeated while the error passes."""
+        for failures in itertools.count(1):
+            try:
+                return await self.call(request, *args, **kwargs)
+            except DriverError as error:
+                if not passes(error):
+                    raise
+                await self.pause(backoff.delay(failures, error))
+        raise AssertionError("an endless loop has ended")
 
     async def pause(self, seconds: float) -> None:
         """Returns after so many seconds."""
@@ -188,17 +200,10 @@ class Loop:
         begin(lambda value, error: self._resume(steps, value, error))
 
 
-class _Until:
-    def __init__(self, begin: Begin) -> None:
-        self._begin = begin
-
-    def __await__(self) -> Generator[Begin, Any, Any]:
-        return (yield self._begin)
-
-
-def until(begin: Begin) -> _Until:
+@types.coroutine
+def until(begin: Begin) -> Generator[Begin, Any, Any]:
     """In a coroutine of a loop: waits until that is called which `begin` gets, in the loop's thread."""
-    return _Until(begin)
+    return (yield begin)
 
 
 def _throw(error: Exception) -> None:
@@ -275,7 +280,7 @@ class Attempts:
         operation = self._operation
         if self._until is None:
             self._until = time.monotonic() + operation.remaining() / 2 if operation.abandon else math.inf
-        return operation.persist(functools.partial(request, *args, **kwargs), self._until - time.monotonic())
+        return operation.persist(lambda: request(*args, **kwargs), self._until - time.monotonic())
 
     @contextlib.contextmanager
     def abandonable(self, what: str) -> Iterator[None]:
