@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from k8s_cr_driver.objects.crds import scale_path, status_selector
-from k8s_cr_driver.objects.fields import field, mapping, text
+from k8s_cr_driver.objects.fields import field, mapping
 from k8s_cr_driver.objects.keys import (
     CRD,
     NAMESPACE,
@@ -66,7 +66,7 @@ class CustomResource:
     """Seconds for which its controller may be at work on a deletion without any write, if that is longer than usual."""
 
     orphaned: ClassVar[GroupKind | None] = None
-    """The kind of what a terminate deletes together with the object; see `orphans`."""
+    """The kind of its `orphans`, if objects of the kind may have any."""
 
     sums_up: ClassVar[bool] = False
     """Whether the kind has `is_held_up_by`: it is ready only when others are."""
@@ -239,29 +239,8 @@ class CustomResource:
         return False
 
     def orphans(self) -> Orphans | None:
-        """What a terminate deletes together with the object, whose manifest is the live one."""
+        """What its controller leaves behind when it is deleted; its manifest is then the live one."""
         return None
-
-    def may_leave(self, orphan: Object) -> bool:
-        """Whether an object of the kind of its orphans may be one of them."""
-        orphans = self.orphans()
-        is_named = orphans is not None and orphans.names.fullmatch(orphan["metadata"]["name"]) is not None
-        return is_named and self._is_beside(orphan)
-
-    def _is_beside(self, live: Object) -> bool:
-        return text(live, "metadata", "namespace") == self.key.namespace
-
-    def may_own(self) -> GroupKind | None:
-        """The kind of its orphans, if it has any."""
-        return self.orphaned
-
-    def takes_orphans(self) -> bool:
-        """Whether its orphans are deleted with it, whoever deletes it."""
-        return False
-
-    def keeps_orphans(self) -> bool:
-        """Whether the author of the object, whose manifest is the live one, wants to keep its orphans."""
-        return False
 
     def has_finished(self, live: Object) -> bool:
         """Whether the object has run to its end, as a Job does: it may then vanish, and is not to run again."""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -99,41 +98,24 @@ class StatefulSet(Workload):
         labels of its template and of the selector (kubernetes, pkg/controller/statefulset/stateful_set_utils.go). Claims
         without any are left.
         """
-        spec = self.manifest["spec"]
-        templates = entries(spec, CLAIM_TEMPLATES)
-        common = set.intersection(*(set(labels(template).items()) for template in templates)) if templates else set()
-        selector = as_selector({**dict(common), **mapping(spec, "selector", "matchLabels")})
-        if not selector or not templates:
+        spec = mapping(self.manifest, "spec")
+        templates, selected = entries(spec, CLAIM_TEMPLATES), mapping(spec, "selector", "matchLabels")
+        if not templates:
             return None
-        return Orphans(CLAIMS, "v1", self.key.namespace, self._claim_names, selector)
-
-    def may_leave(self, orphan: Object) -> bool:
-        """By the name, and by those of its claims' labels that are known from the StatefulSet, which may be none."""
-        is_named = self._claim_names.fullmatch(text(orphan, "metadata", "name")) is not None
-        selected = mapping(self.manifest, "spec", "selector", "matchLabels")
-        return is_named and self._is_beside(orphan) and selected.items() <= labels(orphan).items()
-
-    @functools.cached_property
-    def _claim_names(self) -> re.Pattern[str]:
-        templates = entries(self.manifest, "spec", CLAIM_TEMPLATES)
+        common = set.intersection(*(set(labels(template).items()) for template in templates))
         names = "|".join(re.escape(text(one, "metadata", "name")) for one in templates)
-        return re.compile(f"({names})-{re.escape(self.key.name)}-[0-9]+")
+        return Orphans(
+            CLAIMS,
+            "v1",
+            self.key.namespace,
+            re.compile(f"({names})-{re.escape(self.key.name)}-[0-9]+"),
+            selector=as_selector({**dict(common), **selected}) or None,
+            labels=selected,
+            are_taken=text(spec, RETENTION, "whenDeleted") == "Delete",
+            are_kept=self._keeps_claims(),
+        )
 
-    def delete_before(self, others: Iterable[Object]) -> list[ObjectKey]:
-        """Its claims: as long as it exists, its controller creates a claim again that a Pod of it needs."""
-        orphans = self.orphans()
-        if orphans is None:
-            return []
-        claims = (key_of(other) for other in others if other["kind"] == CLAIMS.kind)
-        return [key for key in claims if key.namespace == orphans.namespace and orphans.names.fullmatch(key.name)]
-
-    def may_own(self) -> GroupKind | None:
-        return self.orphaned if entries(self.manifest, "spec", CLAIM_TEMPLATES) else None
-
-    def takes_orphans(self) -> bool:
-        return text(self.manifest, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted") == "Delete"
-
-    def keeps_orphans(self) -> bool:
+    def _keeps_claims(self) -> bool:
         """
         The API server defaults whenDeleted: Retain in all of them; only the field's owner shows whether it was applied.
 
@@ -146,6 +128,14 @@ class StatefulSet(Workload):
         is_applied = any(entry.get("operation") == "Apply" and mapping(entry, "fieldsV1", "f:spec") for entry in managed)
         named = ("fieldsV1", "f:spec", f"f:{RETENTION}")
         return not is_applied or any("f:whenDeleted" in mapping(entry, *named) for entry in managed)
+
+    def delete_before(self, others: Iterable[Object]) -> list[ObjectKey]:
+        """Its claims: as long as it exists, its controller creates a claim again that a Pod of it needs."""
+        orphans = self.orphans()
+        if orphans is None or orphans.selector is None:
+            return []
+        claims = (key_of(other) for other in others if other["kind"] == CLAIMS.kind)
+        return list(filter(orphans.are_called, claims))
 
 
 class DaemonSet(Workload):

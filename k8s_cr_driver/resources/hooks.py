@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from k8s_cr_driver.objects.keys import GroupKind, Object
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, labels
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,30 @@ class Children:
 class Orphans:
     """
     Objects that the controller of a deleted object leaves behind: those of `kind` in `namespace` with such `names` that the
-    label selector finds; "" finds all.
+    label selector finds; "" finds all. A terminate deletes them.
+
+    Without a selector (None) nobody knows which ones are the object's, and all are left. `labels` are those that they have in
+    any case.
     """
 
     kind: GroupKind
     version: str
     namespace: str
     names: re.Pattern[str]
-    selector: str = ""
+    selector: str | None = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    are_taken: bool = False
+    """Whether they are deleted with the object, whoever deletes it."""
+    are_kept: bool = False
+    """Whether the author of the object wants to keep them."""
+
+    def are_called(self, key: ObjectKey) -> bool:
+        """Whether an object of their kind has the name and the place of one."""
+        return key.namespace == self.namespace and self.names.fullmatch(key.name) is not None
+
+    def may_include(self, orphan: Object) -> bool:
+        """Whether an object of their kind may be one of them."""
+        return self.are_called(key_of(orphan)) and self.labels.items() <= labels(orphan).items()
 
 
 class Scaling:

@@ -139,7 +139,7 @@ def _with_others(
 
 
 def _orphans(context: WriteContext, lives: Mapping[ObjectKey, Object]) -> list[Object]:
-    leaving = (key for key, live in lives.items() if type(resource_for(live)).orphans is not CustomResource.orphans)
+    leaving = (key for key, live in lives.items() if resource_for(live).orphaned)
     whole = [_whole(context, key) for key in leaving]
     return [orphan for _, orphan in find_orphans(context, [live for live in whole if live is not None])]
 

@@ -80,8 +80,8 @@ def _of_vnfcs(whole: CustomResource) -> Iterator[tuple[str, GroupKind, Iterable[
                 yield namespace, kind, ("list", "watch", "get")
         if one.replicas():
             yield namespace, _AUTOSCALERS, ("list",)
-        if orphaned := one.may_own():
-            yield namespace, orphaned, ("list", "watch", "patch", "delete")
+        if orphans := one.orphans():
+            yield namespace, orphans.kind, ("list", "watch", "patch", "delete")
 
 
 def _rules(wanted: dict[GroupKind, set[str]], plural: Plural) -> list[Object]:

@@ -23,7 +23,6 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, bare, key_of, kind_of, labels
 from k8s_cr_driver.objects.marks import CLAIMED, INSTANCE_LABEL, appliers, is_kept, is_managed, is_released
-from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.hooks import Orphans
 from k8s_cr_driver.resources.registry import classes, resource_for
 from k8s_cr_driver.writes.context import WriteContext, has_gone
@@ -46,10 +45,10 @@ def is_claimed(live: Object, instance: str) -> bool:
     return CLAIMED in annotations_of(live) and is_managed(live, instance)
 
 
-def keepers(lives: Iterable[Object]) -> list[CustomResource]:
-    """Those of `lives` that are to be kept, or what they leave."""
-    leaving = (resource_for(live) for live in lives if kind_of(live) in leaving_kinds())
-    return [one for one in leaving if is_kept(one.manifest) or one.keeps_orphans()]
+def keepers(lives: Iterable[Object]) -> list[Orphans]:
+    """What those of `lives` leave that are to be kept, or whose orphans are."""
+    leaving = (live for live in lives if kind_of(live) in leaving_kinds())
+    return [left for live in leaving if (left := resource_for(live).orphans()) and (is_kept(live) or left.are_kept)]
 
 
 @functools.lru_cache(maxsize=1)
@@ -66,8 +65,8 @@ class OwnedOrphans:
         self._listed: dict[tuple[GroupKind, str], list[Object]] = {}
 
     def of(self, live: Object) -> list[tuple[Resource, Object]]:
-        kind = resource_for(live).may_own()
-        resource = self._context.resources.find(kind) if kind else None
+        orphans = resource_for(live).orphans()
+        resource = self._context.resources.find(orphans.kind) if orphans else None
         if resource is None:
             return []
         place = resource.group_kind, key_of(live).namespace
@@ -81,7 +80,8 @@ def staying_orphans(
     live: Object, members: Collection[ObjectKey], owned_orphans: OwnedOrphans
 ) -> list[tuple[Resource, Object]]:
     """What an object leaves that is to be deleted, and does not take along: it may own that all the same."""
-    are_taken = resource_for(live).takes_orphans()
+    orphans = resource_for(live).orphans()
+    are_taken = orphans is not None and orphans.are_taken
     owned = [(resource, one) for resource, one in owned_orphans.of(live) if key_of(one) not in members]
     return [(resource, one) for resource, one in owned if not are_taken or is_kept(one) or is_released(one)]
 
@@ -104,7 +104,7 @@ def find_orphans(context: WriteContext, lives: Collection[Object]) -> list[tuple
             # The controller may have made older ones for others; of one that is not late, the inventory may have been lost
             began = own if key_of(live) in content.late else min(content.created, own)
             among = [one for one in _find(context, resource, orphans, began) if _is_made_by_controller(one, live, began)]
-            found += [(resource, one) for one in among if not others.may_own(live, one)]
+            found += [(resource, one) for one in among if not others.may_have_left(one, live)]
     return found
 
 
@@ -114,38 +114,40 @@ class _Others:
     def __init__(self, context: WriteContext, lives: Iterable[Object], owners: Collection[str]) -> None:
         """`lives`: what the instance had, which may no longer exist."""
         self._context, self._owners = context, owners
-        self._of: dict[tuple[GroupKind, str], dict[str, CustomResource]] = defaultdict(dict)
+        self._of: dict[tuple[GroupKind, str], dict[str, Orphans]] = defaultdict(dict)
         self._listed: set[tuple[GroupKind, str]] = set()
         for live in lives:
             self._note(live)
 
-    def may_own(self, owner: Object, orphan: Object) -> bool:
+    def may_have_left(self, orphan: Object, owner: Object) -> bool:
         place = kind_of(owner), key_of(owner).namespace
         if place not in self._listed:
             self._listed.add(place)
             resource = self._context.resources.find(place[0])
             for live in self._context.client.list(resource, place[1]) if resource else ():
                 self._note(live)
-        return any(other.may_leave(orphan) for other in self._of[place].values())
+        return any(one.may_include(orphan) for one in self._of[place].values())
 
     def _note(self, live: Object) -> None:
-        if uid_of(live) not in self._owners:
-            self._of[kind_of(live), key_of(live).namespace][uid_of(live)] = resource_for(live)
+        if uid_of(live) not in self._owners and (orphans := resource_for(live).orphans()):
+            self._of[kind_of(live), key_of(live).namespace][uid_of(live)] = orphans
 
 
 def _orphans(context: WriteContext, live: Object) -> Orphans | None:
     if context.inventory.content.is_adopted(live) or is_kept(live):
         return None
-    obj = resource_for(live)
-    if obj.keeps_orphans():
-        LOG.warning("%s: the objects that it leaves are kept: its policy says so, or nobody can know what it says", obj.key)
+    orphans = resource_for(live).orphans()
+    if orphans is None or orphans.selector is None:
         return None
-    return obj.orphans()
+    if orphans.are_kept:
+        LOG.warning("%s: the objects that it leaves are kept: its policy says so, or nobody can know it", key_of(live))
+        return None
+    return orphans
 
 
 def _find(context: WriteContext, resource: Resource, orphans: Orphans, began: str) -> list[Object]:
     """Only objects that were created after the instance began, and that no other instance has labelled or applied."""
-    among = context.client.list(resource, orphans.namespace, orphans.selector)
+    among = context.client.list(resource, orphans.namespace, orphans.selector) if orphans.selector is not None else []
     return [
         one
         for one in among

@@ -18,7 +18,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.objects.marks import SHARED, is_managed
-from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.hooks import Orphans
 from k8s_cr_driver.writes.members import is_hidden, read_unlabeled, reclaim, unlisted_members, was_released
 from k8s_cr_driver.writes.orphans import claim_orphans, disclaim_orphan, is_claimed, keepers, leaving_kinds
 
@@ -35,7 +35,7 @@ class Members:
         """What a run that failed has released."""
         self._waits_for_lists = True
         self._copies: set[ObjectKey] = set()
-        self._keepers: list[CustomResource] = []
+        self._keepers: list[Orphans] = []
         self._left: dict[str, ObjectKey] = {}
         """By uid: objects that stay, though the instance could delete them."""
 
@@ -159,7 +159,7 @@ class Members:
         desired = self._set.nodes
         if key in desired or not is_claimed(live, self._context.instance):
             return False
-        return bool(desired) or any(one.may_leave(live) for one in self._keepers)
+        return bool(desired) or any(one.may_include(live) for one in self._keepers)
 
 
 def by_key(lives: Iterable[Object]) -> dict[ObjectKey, Object]:
