@@ -17,7 +17,7 @@ from k8s_cr_driver.resources.base import ANY, REPLICAS, CustomResource
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.health.custom import terminating
 from k8s_cr_driver.resources.health.model import waiting
-from k8s_cr_driver.resources.hooks import Changes, Children, Made, Scaling
+from k8s_cr_driver.resources.hooks import Changes, Children, Made, Relations, Scaling
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,12 @@ class MachineScaling(Scaling):
         if not (found := contract.AUTOSCALED & self.annotations.keys()):
             return ""
         return f"the cluster autoscaler sets it, by the annotations {', '.join(sorted(found))}; change these, or remove them"
+
+
+class Rotated(Relations):
+    """Most templates are immutable; a change of a bootstrap template reaches no Machine that exists."""
+
+    is_rotated = True
 
 
 class MachineOwner(CustomResource):
@@ -59,9 +65,8 @@ class MachineOwner(CustomResource):
     def child_metadata(self, child: Object) -> dict[str, str]:
         return contract.machine_metadata(child)
 
-    def is_rotated(self) -> bool:
-        """Most templates are immutable; a change of a bootstrap template reaches no Machine that exists."""
-        return self.key.kind.endswith(contract.ROTATED)
+    def relations(self) -> Relations:
+        return Rotated() if self.key.kind.endswith(contract.ROTATED) else Relations()
 
     def scaling(self) -> Scaling:
         return MachineScaling(self.annotations())

@@ -19,7 +19,7 @@ No hook makes a request: a kind knows what to read of an object, the engine read
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from k8s_cr_driver.objects.crds import scale_path, status_selector
@@ -41,7 +41,7 @@ from k8s_cr_driver.resources.health.model import HELD_IN_ADMISSION, PAUSED, susp
 from k8s_cr_driver.resources.health.rest import held_in_admission
 from k8s_cr_driver.resources.health.rules import Rules, of_annotations, of_package
 from k8s_cr_driver.resources.health.status_fields import has_ended
-from k8s_cr_driver.resources.hooks import Changes, Children, Made, Orphans, Scaling
+from k8s_cr_driver.resources.hooks import Changes, Children, Made, Orphans, Relations, Scaling
 
 _Self = TypeVar("_Self", bound="CustomResource")
 
@@ -68,9 +68,6 @@ class CustomResource:
     orphaned: ClassVar[GroupKind | None] = None
     """The kind of its `orphans`, if objects of the kind may have any."""
 
-    sums_up: ClassVar[bool] = False
-    """Whether the kind has `is_held_up_by`: it is ready only when others are."""
-
     def __init__(self, manifest: Object, crd: Object | None = None) -> None:
         self.manifest = manifest
         self.crd = crd
@@ -79,7 +76,7 @@ class CustomResource:
         self.request_rules: Mapping[GroupKind, Rules] | None = None
         """The rules that the request, or one before it, has for kinds."""
         self.paused_by: ObjectKey | None = None
-        """The object of the set that pauses this one; see `pauses`."""
+        """The object of the set that pauses this one; see `Relations.pauses`."""
         self.key: ObjectKey = key_of(manifest)
         self.hides_count = False
         """Whether only a CRD that may not be read names the field of its count."""
@@ -191,14 +188,6 @@ class CustomResource:
         del live
         return None
 
-    def names(self) -> Sequence[tuple[Object, str, ObjectKey]]:
-        """Where the manifest names an object without its kind: the mapping, the field in that with the name, the object."""
-        return []
-
-    def applied_after(self) -> Sequence[ObjectKey]:
-        """Objects without which admission may refuse this one, so that those of them in the set are to be ready before."""
-        return []
-
     def kubeconfig(self) -> SecretEntry | None:
         """Where the kubeconfig of the cluster is that the object describes, which is to open before the object is ready."""
         return None
@@ -228,15 +217,9 @@ class CustomResource:
         """What a change of the package asks of it, with the live object; None if there is nothing to ask."""
         return None
 
-    def pauses(self, others: Iterable[Object]) -> list[ObjectKey]:
-        """Those of `others` in the set on which no controller acts once this object is applied, as its author wants it."""
-        del others
-        return []
-
-    def is_held_up_by(self, live: Object, others: Iterable[Object]) -> bool:
-        """Whether nothing but some of `others` keeps it from being ready: live ones that are not ready themselves."""
-        del live, others
-        return False
+    def relations(self) -> Relations:
+        """How it stands to the other objects of the set."""
+        return Relations()
 
     def orphans(self) -> Orphans | None:
         """What its controller leaves behind when it is deleted; its manifest is then the live one."""
@@ -249,12 +232,3 @@ class CustomResource:
     def runs_to_end(self) -> bool:
         """Whether it may run to an end at all, by its manifest."""
         return True
-
-    def delete_before(self, others: Iterable[Object]) -> list[ObjectKey]:
-        """Those of `others` that may be deleted only after this object."""
-        del others
-        return []
-
-    def is_rotated(self) -> bool:
-        """Whether others refer to the object, and a change of its spec takes effect only by a reference to another object."""
-        return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from k8s_cr_driver.objects.fields import entries, field, mapping, text, texts
@@ -12,7 +13,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, as_selector
 from k8s_cr_driver.resources.base import PODS, REPLICAS, CustomResource
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.health.freshness import repeated, unobserved
-from k8s_cr_driver.resources.hooks import Children, Orphans, Scaling
+from k8s_cr_driver.resources.hooks import Children, Orphans, Relations, Scaling
 
 CLAIMS = GroupKind("", "PersistentVolumeClaim")
 REPLICA_SETS = GroupKind("apps", "ReplicaSet")
@@ -129,13 +130,20 @@ class StatefulSet(Workload):
         named = ("fieldsV1", "f:spec", f"f:{RETENTION}")
         return not is_applied or any("f:whenDeleted" in mapping(entry, *named) for entry in managed)
 
-    def delete_before(self, others: Iterable[Object]) -> list[ObjectKey]:
+    def relations(self) -> Relations:
+        return BeforeClaims(self)
+
+
+@dataclass(frozen=True)
+class BeforeClaims(Relations):
+    owner: StatefulSet
+
+    def deleted_before(self, others: Iterable[Object]) -> Sequence[ObjectKey]:
         """Its claims: as long as it exists, its controller creates a claim again that a Pod of it needs."""
-        orphans = self.orphans()
+        orphans = self.owner.orphans()
         if orphans is None or orphans.selector is None:
             return []
-        claims = (key_of(other) for other in others if other["kind"] == CLAIMS.kind)
-        return list(filter(orphans.are_called, claims))
+        return list(filter(orphans.are_called, (key_of(other) for other in others if other["kind"] == CLAIMS.kind)))
 
 
 class DaemonSet(Workload):

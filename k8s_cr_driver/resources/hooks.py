@@ -7,7 +7,7 @@ A kind that has more to say returns a subclass, with what that needs of the obje
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -105,7 +105,7 @@ class Changes:
         """
         Why `live`, None if it is not there, cannot become this object of the set `desired`, and the remedy; "" if it can.
 
-        Before a refusal it is called again, with those objects of `applied_after` that only the cluster has.
+        Before a refusal it is called again, with those objects of `Relations.applied_after` that only the cluster has.
         """
         del live, desired
         return ""
@@ -135,3 +135,36 @@ class Made:
         """What of `live` those that were found do not have yet; "" if they have it all. No kind that may not be listed."""
         del found
         return ""
+
+
+class Relations:
+    """How an object stands to the other objects of the set."""
+
+    is_rotated: ClassVar[bool] = False
+    """Whether others refer to it, and a change of its spec takes effect only by a reference to another object."""
+
+    sums_up: ClassVar[bool] = False
+    """Whether the kind has `is_held_up_by`: it is ready only when others are."""
+
+    def names(self) -> Sequence[tuple[Object, str, ObjectKey]]:
+        """Where the manifest names an object without its kind: the mapping, the field in that with the name, the object."""
+        return []
+
+    def applied_after(self) -> Sequence[ObjectKey]:
+        """Objects without which admission may refuse this one, so that those of them in the set are to be ready before."""
+        return []
+
+    def deleted_before(self, others: Iterable[Object]) -> Sequence[ObjectKey]:
+        """Those of `others` that may be deleted only after this object."""
+        del others
+        return []
+
+    def pauses(self, others: Iterable[Object]) -> Sequence[ObjectKey]:
+        """Those of `others` in the set on which no controller acts once this object is applied, as its author wants it."""
+        del others
+        return []
+
+    def is_held_up_by(self, live: Object, others: Iterable[Object]) -> bool:
+        """Whether nothing but some of `others` keeps `live` from being ready: live ones that are not ready themselves."""
+        del live, others
+        return False

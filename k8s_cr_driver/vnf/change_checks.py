@@ -37,6 +37,6 @@ def _error(client: Client, obj: CustomResource, changes: Changes, live: Object |
 
 def _only_on_cluster(client: Client, obj: CustomResource, desired: Sequence[Object]) -> list[Object]:
     """What `obj` is applied after, and the set does not have; without what may not be read."""
-    keys = set(obj.applied_after()) - {key_of(one) for one in desired}
+    keys = set(obj.relations().applied_after()) - {key_of(one) for one in desired}
     found = (client.find(client.resources.find(key.group_kind), key) for key in sorted(keys))
     return [one for one in found if one]

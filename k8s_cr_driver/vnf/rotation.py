@@ -37,7 +37,7 @@ class Persist(Protocol):
 
 def mark(desired: Sequence[Object]) -> list[Object]:
     """Annotates the objects that are rotated with the digests of their contents, and returns them."""
-    rotated = [obj for obj in desired if resource_for(obj).is_rotated() and not is_replaced(obj)]
+    rotated = [obj for obj in desired if resource_for(obj).relations().is_rotated and not is_replaced(obj)]
     for obj in rotated:
         obj["metadata"]["annotations"] = {**annotations_of(obj), CONTENT: _digest(obj)}
     return rotated
@@ -164,7 +164,7 @@ def _references(obj: Object) -> list[tuple[Object, str, ObjectKey]]:
     """Where an object refers to others, by group, kind and name or as its kind knows: the mapping, the field, the object."""
     references = (one for one in _mappings(obj) if one.get("kind") and one.get("name"))
     named = [(one, "name", _target(one, key_of(obj).namespace)) for one in references]
-    return [*named, *resource_for(obj).names()]
+    return [*named, *resource_for(obj).relations().names()]
 
 
 def _mappings(value: Any) -> Iterator[Object]:

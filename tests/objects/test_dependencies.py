@@ -463,7 +463,7 @@ def test_a_cluster_goes_before_its_machines_and_these_before_their_templates() -
     pool = obj("cluster.x-k8s.io/v1beta1", "MachineDeployment", "one", where)
     pool["spec"] = {"clusterName": "one", "template": {"spec": to_template}}
     objects = [infra, template, plane, pool, cluster]
-    pairs = [(key_of(cluster), later) for later in Cluster(cluster).delete_before(objects)]
+    pairs = [(key_of(cluster), later) for later in Cluster(cluster).relations().deleted_before(objects)]
     edges = deletion(objects, pairs)
     assert [needed(edges, one) for one in (cluster, infra, plane, pool)] == [set(), *[{"Cluster one"}] * 3]
     assert needed(edges, template) == {"Cluster one", "KubeadmControlPlane one", "MachineDeployment one"}

@@ -125,13 +125,13 @@ class DesiredSet:
 def _nodes(
     resources: Resources, desired: Sequence[CustomResource], last: frozenset[ObjectKey]
 ) -> dict[ObjectKey, Desired]:
-    pairs = [(first, obj.key) for obj in desired for first in obj.applied_after()]
+    pairs = [(first, obj.key) for obj in desired for first in obj.relations().applied_after()]
     manifests = [obj.manifest for obj in desired]
     needs = dependencies.graph(manifests, pairs)
     others = needs.keys() - last
     needs = {key: (needed | others if key in last else needed - last) for key, needed in needs.items()} if last else needs
     after = dependencies.written_first(manifests, needs)
-    paused_by = {key: obj.key for obj in desired for key in obj.pauses(manifests)}
+    paused_by = {key: obj.key for obj in desired for key in obj.relations().pauses(manifests)}
     nodes = {}
     for obj in sorted(desired, key=lambda one: dependencies.rank(one.key.group_kind)):
         resource = resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])

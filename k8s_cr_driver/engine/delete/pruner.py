@@ -93,7 +93,7 @@ class Pruner:
         self._departures.guests = Guests(self._context, leaving=lives if with_orphans else ())
         stay = frozenset(key_of(live) for live in lives if not self.deletes(live))
         objects = [resource_for(live) for live in lives]
-        pairs = [(one.key, later) for one in objects for later in one.delete_before(lives)]
+        pairs = [(one.key, later) for one in objects for later in one.relations().deleted_before(lives)]
         # With abandon nothing waits for an object that refers to it: its finalizer may be one that nobody removes any more
         needs = dependencies.deletion(lives, pairs, frozenset(map(key_of, lives)) if self._operation.abandon else stay)
         for live in lives:

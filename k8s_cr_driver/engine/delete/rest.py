@@ -49,10 +49,10 @@ class Rest:
     def holds_up(self) -> bool:
         """Whether each object of the set that is not ready is applied, and waits for objects of the rest, not ready either."""
         unready = [node for key in self._set.unready if not is_optional((node := self._set.nodes[key]).obj.manifest)]
-        if not all(node.obj.sums_up and node.phase is Phase.SENT for node in unready):
+        if not all(node.obj.relations().sums_up and node.phase is Phase.SENT for node in unready):
             return False
         others = [live for live in self._members.listed().values() if not resource_for(live).health(live).settled]
-        return bool(others) and all(node.live and node.obj.is_held_up_by(node.live, others) for node in unready)
+        return bool(others) and all(node.live and node.obj.relations().is_held_up_by(node.live, others) for node in unready)
 
     def delete(self) -> None:
         """Deletes the rest and waits until it no longer exists, and the set ready; then reduces or deletes the inventory."""
