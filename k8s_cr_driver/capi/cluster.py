@@ -19,7 +19,7 @@ from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.health.custom import stored_suffices, terminating
 from k8s_cr_driver.resources.health.freshness import behind
 from k8s_cr_driver.resources.health.model import waiting
-from k8s_cr_driver.resources.hooks import Changes, Children, Made, Relations
+from k8s_cr_driver.resources.hooks import Causes, Changes, Children, Made, Relations
 
 SECRET = GroupKind("", "Secret")
 UNREACHABLE = "k8s-cr-driver/unreachable"
@@ -65,8 +65,8 @@ class Cluster(CustomResource):
     def health(self, live: Object) -> Health:
         return paused.unless_paused(self, live, super().health(live))
 
-    def explained_by(self, live: Object) -> Sequence[ObjectKey]:
-        return contract.referred(live) if live else []
+    def causes(self, live: Object) -> Causes:
+        return Causes(contract.referred(live))
 
     def made(self, live: Object) -> Made | None:
         kinds = contract.made_of_topology(live)

@@ -12,12 +12,12 @@ from k8s_cr_driver.capi.changes import WorkersChanges
 from k8s_cr_driver.capi.rollout import rolled_out
 from k8s_cr_driver.objects.crds import status_selector
 from k8s_cr_driver.objects.fields import integer, text
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, as_selector, key_of, labels
+from k8s_cr_driver.objects.keys import GroupKind, Object, as_selector, key_of, labels
 from k8s_cr_driver.resources.base import ANY, REPLICAS, CustomResource
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.health.custom import terminating
 from k8s_cr_driver.resources.health.model import waiting
-from k8s_cr_driver.resources.hooks import Changes, Children, Made, Relations, Scaling
+from k8s_cr_driver.resources.hooks import Causes, Changes, Children, Made, Relations, Scaling
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class MachineOwner(CustomResource):
     def health(self, live: Object) -> Health:
         return paused.unless_paused(self, live, super().health(live))
 
-    def explained_by(self, live: Object) -> Sequence[ObjectKey]:
-        return contract.referred(live) if live else []
+    def causes(self, live: Object) -> Causes:
+        return Causes(contract.referred(live))
 
     def child_metadata(self, child: Object) -> dict[str, str]:
         return contract.machine_metadata(child)

@@ -9,7 +9,7 @@ what its server reports. So these kinds name their cloud, and a machine its serv
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from k8s_cr_driver.capi import contract
 from k8s_cr_driver.capi.machines import MachineOwner
@@ -18,7 +18,7 @@ from k8s_cr_driver.objects.keys import CloudEntry, GroupKind, Object, ObjectKey,
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.health.model import waiting
 from k8s_cr_driver.resources.health.silence import is_unwritten
-from k8s_cr_driver.resources.hooks import Children
+from k8s_cr_driver.resources.hooks import Causes, Children
 
 GROUP = f"infrastructure.{contract.GROUP}"
 CLUSTERS = GroupKind(GROUP, "OpenStackCluster")
@@ -51,8 +51,8 @@ def _cloud(live: Object) -> CloudEntry | None:
 class OpenStackCluster(MachineOwner):
     group, kind = CLUSTERS
 
-    def cloud(self, live: Object) -> CloudEntry | Children | None:
-        return _cloud(live)
+    def causes(self, live: Object) -> Causes:
+        return Causes(contract.referred(live), _cloud(live))
 
 
 class OpenStackFloatingIPPool(OpenStackCluster):
@@ -61,13 +61,13 @@ class OpenStackFloatingIPPool(OpenStackCluster):
 
 class OpenStackMachine(MachineOwner):
     group, kind = GROUP, "OpenStackMachine"
-    silent_deletion = SERVER_DELETION
 
-    def explained_by(self, live: Object) -> Sequence[ObjectKey]:
+    def causes(self, live: Object) -> Causes:
         """The server of the same name. What the machine itself reports stays as it was before that was created."""
-        return [self.key._replace(kind="OpenStackServer")]
+        return Causes([self.key._replace(kind="OpenStackServer")], self._cloud(live), SERVER_DELETION)
 
-    def cloud(self, live: Object) -> CloudEntry | Children | None:
+    @staticmethod
+    def _cloud(live: Object) -> CloudEntry | Children | None:
         """Its own, or that of its cluster; None with conditions: then it waits for other objects."""
         cluster = labels(live).get(contract.CLUSTER_NAME_LABEL, "")
         if contract.conditions(live):
@@ -79,7 +79,6 @@ class OpenStackMachine(MachineOwner):
 
 class OpenStackServer(MachineOwner):
     group, kind = GROUP, "OpenStackServer"
-    silent_deletion = SERVER_DELETION
 
     def assess(self, live: Object) -> Health:
         """Nothing but `status.resolved` reports that the cloud has no such flavor or image."""
@@ -89,20 +88,17 @@ class OpenStackServer(MachineOwner):
         missing = [name for name, path in RESOLVED.items() if mapping(live, "spec").get(name) and not field(live, *path)]
         if not missing:
             return health
-        is_awaited = missing == ["image"] and bool(self.explained_by(live))
+        is_awaited = missing == ["image"] and bool(self.causes(live).objects)
         trouble = is_unwritten(live) and not is_awaited
         return waiting("NotResolved", f"not found in the cloud so far: {_named(live, missing)}", trouble=trouble)
 
-    def explained_by(self, live: Object) -> Sequence[ObjectKey]:
-        """An image that is an object of the OpenStack Resource Controller."""
-        name = text(live, "spec", "image", "imageRef", "name")
-        return [ObjectKey(ORC, "Image", key_of(live).namespace, name)] if name else []
-
-    def cloud(self, live: Object) -> CloudEntry | Children | None:
-        """With the server if it has failed: CAPO does not report the fault that Nova has recorded."""
-        found = _cloud(live)
-        failed = text(live, "status", "instanceState") == "ERROR"
-        return found._replace(server=text(live, "status", "instanceID")) if found and failed else found
+    def causes(self, live: Object) -> Causes:
+        """An image may be an object of the OpenStack Resource Controller. CAPO does not report the fault that Nova records."""
+        image, cloud = text(live, "spec", "image", "imageRef", "name"), _cloud(live)
+        if cloud and text(live, "status", "instanceState") == "ERROR":
+            cloud = cloud._replace(server=text(live, "status", "instanceID"))
+        images = [ObjectKey(ORC, "Image", key_of(live).namespace, image)] if image else []
+        return Causes(images, cloud, SERVER_DELETION)
 
 
 def _named(server: Object, several: Iterable[str]) -> str:

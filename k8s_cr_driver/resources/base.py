@@ -27,7 +27,6 @@ from k8s_cr_driver.objects.fields import field, mapping
 from k8s_cr_driver.objects.keys import (
     CRD,
     NAMESPACE,
-    CloudEntry,
     GroupKind,
     Object,
     ObjectKey,
@@ -41,7 +40,7 @@ from k8s_cr_driver.resources.health.model import HELD_IN_ADMISSION, PAUSED, susp
 from k8s_cr_driver.resources.health.rest import held_in_admission
 from k8s_cr_driver.resources.health.rules import Rules, of_annotations, of_package
 from k8s_cr_driver.resources.health.status_fields import has_ended
-from k8s_cr_driver.resources.hooks import Changes, Children, Made, Orphans, Relations, Scaling
+from k8s_cr_driver.resources.hooks import Causes, Changes, Children, Made, Orphans, Relations, Scaling
 
 _Self = TypeVar("_Self", bound="CustomResource")
 
@@ -62,9 +61,6 @@ class CustomResource:
 
     group: ClassVar[str] = ""
     kind: ClassVar[str] = ""
-    silent_deletion: ClassVar[float] = 0.0
-    """Seconds for which its controller may be at work on a deletion without any write, if that is longer than usual."""
-
     orphaned: ClassVar[GroupKind | None] = None
     """The kind of its `orphans`, if objects of the kind may have any."""
 
@@ -178,10 +174,10 @@ class CustomResource:
         del orphan
         return False
 
-    def explained_by(self, live: Object) -> Sequence[ObjectKey]:
-        """Objects that `live` refers to and waits for: why it is not ready may be in their status alone."""
+    def causes(self, live: Object) -> Causes:
+        """Where it is said why `live`, which may be {}, is not ready, beside its own status."""
         del live
-        return []
+        return Causes()
 
     def made(self, live: Object) -> Made | None:
         """What a controller makes of it, as its status alone does not say how far that is; None if nothing."""
@@ -190,14 +186,6 @@ class CustomResource:
 
     def kubeconfig(self) -> SecretEntry | None:
         """Where the kubeconfig of the cluster is that the object describes, which is to open before the object is ready."""
-        return None
-
-    def cloud(self, live: Object) -> CloudEntry | Children | None:
-        """
-        The cloud in which its controller acts, or the objects of which one names it: controllers may report nowhere that it
-        is closed to them. With a server whose failure the status does not explain.
-        """
-        del live
         return None
 
     def child_metadata(self, child: Object) -> dict[str, str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, labels
+from k8s_cr_driver.objects.keys import CloudEntry, GroupKind, Object, ObjectKey, key_of, labels
 
 
 @dataclass(frozen=True)
@@ -168,3 +168,18 @@ class Relations:
         """Whether nothing but some of `others` keeps `live` from being ready: live ones that are not ready themselves."""
         del live, others
         return False
+
+
+@dataclass(frozen=True)
+class Causes:
+    """Where it is said why an object is not ready, beside its own status."""
+
+    objects: Sequence[ObjectKey] = ()
+    """Objects that it refers to and waits for: the cause may be in their status alone."""
+    cloud: CloudEntry | Children | None = None
+    """
+    The cloud in which its controller acts, or the objects of which one names it: controllers may report nowhere that it is
+    closed to them. With a server whose failure the status does not explain.
+    """
+    silent_deletion: float = 0.0
+    """Seconds for which its controller may be at work on a deletion without any write, if that is longer than usual."""

@@ -142,5 +142,5 @@ def test_a_status_of_orc_is_judged_by_the_general_rules(live: Object, state: Sta
 def test_a_server_is_explained_by_the_image_that_it_refers_to_and_a_machine_by_its_server() -> None:
     server, machine = capo("OpenStackServer", SPEC), capo("OpenStackMachine", SPEC)
     image = ObjectKey("openstack.k-orc.cloud", "Image", "default", "ubuntu")
-    assert list(resource_for(server).explained_by(server)) == [image]
-    assert list(resource_for(machine).explained_by(machine)) == [ObjectKey(CAPO, "OpenStackServer", "default", "blue")]
+    assert list(resource_for(server).causes(server).objects) == [image]
+    assert list(resource_for(machine).causes(machine).objects) == [ObjectKey(CAPO, "OpenStackServer", "default", "blue")]

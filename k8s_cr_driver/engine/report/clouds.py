@@ -46,7 +46,7 @@ class Clouds:
     def health(self, obj: CustomResource, live: Object) -> Health:
         """The health of an object that is not ready, with the cause that its cloud gives."""
         said = obj.health(live)
-        health = unless_silent(live, said, obj.silent_deletion)
+        health = unless_silent(live, said, obj.causes(live).silent_deletion)
         if health.settled:
             return health
         is_silent = health.reason == NOBODY_ACTS or (not health.trouble and is_unwritten(live))
@@ -59,12 +59,12 @@ class Clouds:
         return replace(health, message=f"{health.message}; {seen.text if seen else remedy(live, said)}")
 
     def _where(self, obj: CustomResource, live: Object, *, is_silent: bool) -> CloudEntry | None:
-        found = obj.cloud(live)
+        found = obj.causes(live).cloud
         if isinstance(found, CloudEntry):
             return found if is_silent or found.server else None
         if found is None or not is_silent:
             return None
-        named = (resource_for(one).cloud(one) for one in self._listed(found))
+        named = (resource_for(one).causes(one).cloud for one in self._listed(found))
         return next((one for one in named if isinstance(one, CloudEntry)), None)
 
     def _listed(self, several: Children) -> list[Object]:

@@ -180,7 +180,7 @@ class _Search:
 
     def trees(self) -> list[_Tree]:
         """Those of the run's objects that explain no other one of them, and then what is left."""
-        below = {key for node in self._nodes.values() for key in node.obj.explained_by(node.live or {})}
+        below = {key for node in self._nodes.values() for key in node.obj.causes(node.live or {}).objects}
         ordered = sorted(self._nodes, key=lambda key: (key in below, key))
         return [self._of_node(self._nodes[key]) for key in ordered if key not in self._seen]
 
@@ -223,7 +223,7 @@ class _Search:
         return _Tree(self._report(live, health), live, health.trouble, *self._below(obj, live, health.reason))
 
     def _referred(self, obj: CustomResource, live: Object) -> Iterator[Object]:
-        for key in obj.explained_by(live):
+        for key in obj.causes(live).objects:
             resource = self._client.resources.find(key.group_kind)
             if key in self._nodes and (known := self._nodes[key].live):
                 yield known
