@@ -115,30 +115,9 @@ class CustomResource:
             return health
         if self.paused_by:
             return suspended(PAUSED, f"{self.paused_by} pauses it")
-        if rules := next(self.rule_sources(live), None):
+        if rules := next(rule_sources(self, live), None):
             return rules.health(live, self.old_status, lambda: self.health_by_kind(live))
         return self.health_by_kind(live)
-
-    def rule_sources(self, live: Object) -> Iterator[Rules]:
-        """What users say of the object's readiness, source by source: the first decides."""
-        kind = self.key.group_kind
-        yield from self._first_rules(live)
-        # What is live may be of another package, which has kept the object or shares it
-        for rules in (of_annotations(self.crd, "annotation of the CRD"), of_package(self.manifest), operator_rules.of(kind)):
-            if rules:
-                yield rules
-
-    def is_ruled(self, live: Object) -> bool:
-        """Whether users have rules for the object that decide before those of its CRD."""
-        return next(self._first_rules(live), None) is not None
-
-    def _first_rules(self, live: Object) -> Iterator[Rules]:
-        kind = self.key.group_kind
-        # Those of a CRD are for the objects of its kind, those of a Namespace may be of another instance
-        own = None if kind == CRD else self.manifest if kind == NAMESPACE else live
-        for rules in (of_annotations(own, "annotation of the object"), (self.request_rules or {}).get(kind)):
-            if rules:
-                yield rules
 
     def health_by_kind(self, live: Object) -> Health:
         """The same by the rules of its kind alone."""
@@ -220,3 +199,23 @@ class CustomResource:
     def runs_to_end(self) -> bool:
         """Whether it may run to an end at all, by its manifest."""
         return True
+
+
+def rule_sources(obj: CustomResource, live: Object) -> Iterator[Rules]:
+    """What users say of the object's readiness, source by source: the first decides."""
+    yield from _first_rules(obj, live)
+    # What is live may be of another package, which has kept the object or shares it
+    of_crd, of_all = of_annotations(obj.crd, "annotation of the CRD"), operator_rules.of(obj.key.group_kind)
+    yield from filter(None, (of_crd, of_package(obj.manifest), of_all))
+
+
+def is_ruled(obj: CustomResource, live: Object) -> bool:
+    """Whether users have rules for the object that decide before those of its CRD."""
+    return next(_first_rules(obj, live), None) is not None
+
+
+def _first_rules(obj: CustomResource, live: Object) -> Iterator[Rules]:
+    kind = obj.key.group_kind
+    # Those of a CRD are for the objects of its kind, those of a Namespace may be of another instance
+    own = None if kind == CRD else obj.manifest if kind == NAMESPACE else live
+    yield from filter(None, (of_annotations(own, "annotation of the object"), (obj.request_rules or {}).get(kind)))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of
 from k8s_cr_driver.objects.rule_files import PACKAGE_RULES
 from k8s_cr_driver.resources import suggested
-from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.base import CustomResource, rule_sources
 from k8s_cr_driver.resources.health.builtin import RULES
 from k8s_cr_driver.resources.health.model import Health
 from k8s_cr_driver.resources.health.rules import UNCOUNTED, Rules
@@ -43,7 +43,7 @@ def verdict(obj: CustomResource, live: Object, of_kind: Rules | None = None) -> 
     if of_kind:
         annotations = {name: value for name, value in annotations_of(obj.manifest).items() if name != PACKAGE_RULES}
         obj = obj.with_manifest({**obj.manifest, "metadata": {**obj.manifest["metadata"], "annotations": annotations}})
-    sources = [*obj.rule_sources(live), *([of_kind] if of_kind else [])]
+    sources = [*rule_sources(obj, live), *([of_kind] if of_kind else [])]
     by_kind = obj.health_by_kind(live)
     if of_kind and len(sources) == 1:
         obj.request_rules = {obj.key.group_kind: of_kind}

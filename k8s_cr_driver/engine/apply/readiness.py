@@ -31,7 +31,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.workload import check_kubeconfig
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
-from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.base import CustomResource, is_ruled
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.health.freshness import ACCEPTED, last_written
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC, failed, waiting
@@ -165,7 +165,7 @@ class Assessor:
         obj, kind, reason = node.obj, node.key.group_kind, node.health.reason
         if obj.crd is not None:
             return False
-        may_be_ruled = not obj.is_ruled(live)
+        may_be_ruled = not is_ruled(obj, live)
         if (may_be_ruled or reason in CRD_DECIDES) and kind not in self._asked and not is_builtin(kind):
             self._asked.add(kind)
             looks.append(self._read_crd(node))
