@@ -34,7 +34,7 @@ def fresh() -> Iterator[None]:
 
 def test_built_in_kinds_have_their_classes_and_any_other_the_common_one() -> None:
     assert type(registry.resource_for(obj("apps/v1", "Deployment", "a", "b"))) is builtin.Deployment
-    assert type(registry.resource_for(obj("batch/v1", "Job", "a", "b"))) is builtin.Job
+    assert type(registry.resource_for(obj("v1", "Pod", "a", "b"))) is builtin.Pod
     assert type(registry.resource_for(obj("stable.example.com/v1", "CronTab", "a", "b"))) is CustomResource
 
 
