@@ -14,7 +14,7 @@ else stays as it is until a change brings a manifest without the repetition.
 from __future__ import annotations
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.errors import ApiError, Conflict, Forbidden
+from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Forbidden, passes
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import served_versions, with_stored_versions
 from k8s_cr_driver.objects.derived import leaves, stale_fields
@@ -27,7 +27,7 @@ from k8s_cr_driver.package.crd_changes import narrowed
 from k8s_cr_driver.package.merge_keys import repeated_merge_keys
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import explicit_count, without_replicas
-from k8s_cr_driver.writes import crd_losses
+from k8s_cr_driver.writes import crd_losses, one_way
 from k8s_cr_driver.writes.conflicts import changed, exactly, is_autoscaled, of_count, read_now, resolved
 from k8s_cr_driver.writes.context import WriteContext, marked, with_owner_labels
 from k8s_cr_driver.writes.guests import claimed_by_others
@@ -44,6 +44,7 @@ from k8s_cr_driver.writes.replacement import may_be_replaced
 from k8s_cr_driver.writes.write_errors import (
     MIGRATE,
     NEVER_CHANGED,
+    LeftAsItIs,
     NoDryRun,
     OtherOwners,
     Unchangeable,
@@ -140,7 +141,27 @@ def _applied(
         refusal = explained(error, obj, context.instance, live)
         if isinstance(refusal, Unchangeable):
             refusal.is_forced = (context.force or context.yields) and is_of_fields(conflict)
+        return _kept(context, obj, resource, live, error, refusal)
+
+
+def _kept(
+    context: WriteContext, obj: CustomResource, resource: Resource, live: Object, error: ApiError, refusal: DriverError
+) -> Object:
+    """Applies the object with the values that the API server does not take back; raises the refusal if that is no remedy."""
+    kept = one_way.kept(context, obj, live, error, refusal)
+    if kept is None:
         raise refusal from None
+    labelled = exactly(live, marked(context, kept, live), unchanged=False)
+    context.inventory.fence.before_write()
+    try:
+        applied = context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
+    except ApiError as again:
+        raise (again if passes(again) else refusal) from None
+    if not context.is_trial:
+        LOG.warning("%s keeps what it has where the API server does not take it back: %s", obj.key, refusal)
+    if context.yields:
+        raise LeftAsItIs(f"{obj.key} is left with what the failed change has set")
+    return applied
 
 
 def _note_creation(context: WriteContext, live: Object) -> None:

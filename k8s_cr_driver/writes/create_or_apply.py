@@ -47,16 +47,21 @@ from k8s_cr_driver.writes.manifest_digest import is_webhooks_doing
 from k8s_cr_driver.writes.members import reclaim
 from k8s_cr_driver.writes.release import hand_to_keeper, has_been_kept, may_take_back, take_back
 from k8s_cr_driver.writes.replacement import refused
-from k8s_cr_driver.writes.write_errors import Immutable, NoDryRun, Replaced, Unchangeable, deleted, explained, is_undeclared
+from k8s_cr_driver.writes.write_errors import (
+    Immutable,
+    LeftAsItIs,
+    NoDryRun,
+    Replaced,
+    Unchangeable,
+    deleted,
+    explained,
+    is_undeclared,
+)
 
 LOG = logs.logger(__name__)
 
 SHOWN = 63
 """Characters that are logged of a label's value: the API server allows no more."""
-
-
-class LeftToOthers(DriverError):
-    """Others have created it in place of the one that was adopted; nothing is left to do for it."""
 
 
 class NotAdopted(DriverError):
@@ -137,7 +142,7 @@ def _written(
     content = context.inventory.content
     if context.yields and content.has_adopted(live) and not content.may_change_adopted(live):
         LOG.warning("%s: others have created it in place of the one that was adopted: a rollback leaves it as it is", obj.key)
-        raise LeftToOthers(f"{obj.key} is left to others")
+        raise LeftAsItIs(f"{obj.key} is left to others")
     context.inventory.fence.before_write()  # the server may have taken a minute to answer
     is_others_crd = obj.key.group_kind == CRD and annotations_of(live).get(RELEASED_BY) != context.instance
     may_be_ours = obj.key.group_kind in SHARED or content.was_member(obj.key)  # else it was released for good
@@ -254,7 +259,7 @@ def refusal(
     """
     try:
         write(trial, obj, resource, live, finished=finished)
-    except (Immutable, LeftToOthers, NoDryRun, NotAdopted):
+    except (Immutable, LeftAsItIs, NoDryRun, NotAdopted):
         return None
     except DriverError as error:
         return None if isinstance(error, ApiError) and error.status in _REPEATED else error

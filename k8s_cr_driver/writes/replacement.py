@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, Said, passes
 from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.fields import entries, integer, mapping, sequence, text
 from k8s_cr_driver.objects.immutable import is_replaced
 from k8s_cr_driver.objects.keys import GroupKind, Object, is_of_every_namespace, kind_of
@@ -29,9 +30,15 @@ def refused(context: WriteContext, obj: CustomResource, resource: Resource, refu
     if context.inventory.content.is_adopted(live):
         why = "It was adopted, so it is never deleted, nor replaced. Leave the field as it is."
         return NotReplaced(refusal.what, why, live)
-    if is_of_every_namespace(obj.key) or not may_be_replaced(obj, live):
+    if is_of_every_namespace(obj.key) or not is_exchanged(context, obj, live):
         return NotReplaced(refusal.what, refusal.remedy, live)
     return not_created(context, obj, resource, live, refusal.error)
+
+
+def is_exchanged(context: WriteContext, obj: CustomResource, live: Object) -> bool:
+    """Whether it may be replaced; a rollback also replaces a ConfigMap or Secret that the failed change has made immutable."""
+    is_frozen = live.get("immutable") is True and obj.manifest.get("immutable") is not True and is_builtin(kind_of(live))
+    return may_be_replaced(obj, live) or (context.yields and is_frozen)
 
 
 def may_be_replaced(obj: CustomResource, live: Object) -> bool:

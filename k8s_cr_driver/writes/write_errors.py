@@ -63,6 +63,10 @@ class NotReplaced(Unchangeable):
     """The object stays as it is."""
 
 
+class LeftAsItIs(DriverError):
+    """A rollback leaves the object to others, or with what the API server does not take back; nothing is left to do for it."""
+
+
 class NoDryRun(Refused):
     """A webhook or an API server does not look at dry runs; what it would say is not known."""
 

@@ -21,8 +21,8 @@ from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import CRD, GroupKind, Object
 from k8s_cr_driver.objects.marks import is_optional
-from k8s_cr_driver.writes.create_or_apply import LeftToOthers, NotAdopted, write
-from k8s_cr_driver.writes.write_errors import Immutable, missing, with_policy_remedy
+from k8s_cr_driver.writes.create_or_apply import NotAdopted, write
+from k8s_cr_driver.writes.write_errors import Immutable, LeftAsItIs, missing, with_policy_remedy
 
 LOG = logs.logger(__name__)
 
@@ -128,7 +128,7 @@ class Applier:
         if node.is_settled:
             self._recreator.answered(node)
             return
-        if isinstance(error, LeftToOthers):
+        if isinstance(error, LeftAsItIs):
             node.phase, node.live, node.error = Phase.LEFT, None, None
             self._recreator.answered(node)
             self._mark_ready(node)
