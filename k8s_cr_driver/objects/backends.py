@@ -134,17 +134,34 @@ class Binding(NamedTuple):
     role: ObjectKey
 
 
-def bound(objects: Iterable[Object]) -> dict[ObjectKey, list[Binding]]:
-    """The bindings of the set of each ServiceAccount that one names, of the set or not."""
-    found: dict[ObjectKey, list[Binding]] = defaultdict(list)
-    for obj in objects:
-        if kind_of(obj) in _BINDINGS:
-            binding = Binding(key_of(obj), role_of(obj))
-            for subject in entries(obj, "subjects"):
-                if subject.get("kind") == "ServiceAccount":
-                    namespace = str(subject.get("namespace") or binding.key.namespace)
-                    found[ObjectKey(*ACCOUNT, namespace, str(subject.get("name")))].append(binding)
-    return found
+class Bindings:
+    """The bindings of the set, by the ServiceAccounts that they name, of the set or not."""
+
+    def __init__(self, objects: Iterable[Object]) -> None:
+        self._found: dict[tuple[str, str], list[Binding]] = defaultdict(list)
+        for obj in objects:
+            if kind_of(obj) in _BINDINGS:
+                binding = Binding(key_of(obj), role_of(obj))
+                for subject in entries(obj, "subjects"):
+                    if accounts := _accounts(subject, binding.key.namespace):
+                        self._found[accounts].append(binding)
+
+    def of(self, account: ObjectKey) -> list[Binding]:
+        places = (account.namespace, account.name), (account.namespace, ""), ("", "")
+        return [binding for place in places for binding in self._found.get(place, ())]
+
+
+def _accounts(subject: Object, own: str) -> tuple[str, str] | None:
+    """Namespace and name of the accounts that a subject means, "" for any: also by a user or a group that stands for them."""
+    kind, name = subject.get("kind"), str(subject.get("name"))
+    if kind == "ServiceAccount":
+        return str(subject.get("namespace") or own), name
+    match kind, name.split(":"):
+        case "User", ["system", "serviceaccount", namespace, account]:
+            return namespace, account
+        case "Group", ["system", "serviceaccounts", *namespaces] if len(namespaces) < 2:
+            return "".join(namespaces), ""
+    return None
 
 
 def controllers(objects: Sequence[Object], known: Collection[str]) -> list[Controller]:
@@ -160,11 +177,11 @@ def controllers(objects: Sequence[Object], known: Collection[str]) -> list[Contr
         none = frozenset[str]()
         return none.union(*(groups.get(role, _EVERYTHING if role.name == "cluster-admin" else none) for role in several))
 
-    bindings, found = bound(objects), []
+    bindings, found = Bindings(objects), []
     for obj in objects:
         spec = pod_spec(obj)
         account = ObjectKey(*ACCOUNT, key_of(obj).namespace, str(field(spec, "serviceAccountName") or DEFAULT_ACCOUNT))
-        granted = bindings.get(account, ()) if spec else ()
+        granted = bindings.of(account) if spec else ()
         if changes := changed(frozenset(one.role for one in granted)):
             permissions = {account, *itertools.chain.from_iterable(granted)}
             found.append(Controller(key_of(obj), changes, frozenset(permissions)))

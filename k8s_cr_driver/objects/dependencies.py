@@ -18,8 +18,8 @@ from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.backends import (
     Backends,
+    Bindings,
     Budget,
-    bound,
     callers,
     controllers,
     role_of,
@@ -29,7 +29,7 @@ from k8s_cr_driver.objects.backends import (
 from k8s_cr_driver.objects.crds import defined_by, is_refused
 from k8s_cr_driver.objects.fields import field, pod_spec, similar
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of
-from k8s_cr_driver.objects.references import References
+from k8s_cr_driver.objects.references import SERVICE, References
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 """As in kpt and Config Sync: `group/kind/name` or `group/namespaces/namespace/kind/name`, separated by commas."""
@@ -192,25 +192,34 @@ def _references(objects: Sequence[Object], keys: Collection[ObjectKey]) -> tuple
     """
     For each object those that name it, by kind and name, and by a field that is called like its kind.
 
-    Bindings are also of the second for what runs under their accounts.
+    Bindings are also of the second for what runs under their accounts. A custom resource that names a Service needs also what
+    responds there: its controller may have to ask that before it takes a finalizer off.
     """
     stated: Edges = defaultdict(set)
     by_field: Edges = defaultdict(set)
     accounts: Edges = defaultdict(set)
-    budget, references = Budget("References in specs"), References(keys)
+    budget, references, backends = Budget("References in specs"), References(keys), Backends(objects)
     for obj in objects:
         key, named = key_of(obj), references.of(obj)
         if budget.allows(len(named.stated) + len(named.by_field) + len(named.users)):
             stated[key] |= named.users
             for found, edges in ((named.stated, stated), (named.by_field, by_field)):
-                for other in found:
+                for other in found | (_behind(found, backends) if not is_builtin(key.group_kind) else set()):
                     edges[other].add(key)
         for account in named.accounts:
             accounts[account].add(key)
-    for account, bindings in bound(objects).items():
-        for binding in bindings if budget.allows(len(bindings) * len(accounts.get(account, ()))) else ():
-            by_field[binding.key] |= accounts.get(account, set())
+    bindings = Bindings(objects)
+    for account, users in accounts.items():
+        several = bindings.of(account)
+        for binding in several if budget.allows(len(several) * len(users)) else ():
+            by_field[binding.key] |= users
     return stated, by_field
+
+
+def _behind(named: Iterable[ObjectKey], backends: Backends) -> set[ObjectKey]:
+    """The workloads of those that are Services."""
+    services = (key for key in named if key.group_kind == SERVICE)
+    return set().union(*(backends.of({"namespace": key.namespace, "name": key.name}) for key in services))
 
 
 def _one_way(layers: Sequence[Edges]) -> list[Edges]:

@@ -10,6 +10,7 @@ before it. A name that no object of the set has is no reference, so each text is
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -21,6 +22,7 @@ from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, split
 
 ACCOUNT = GroupKind("", "ServiceAccount")
+SERVICE = GroupKind("", "Service")
 _ACCOUNT_FIELDS = ("serviceAccountName", "serviceAccount")
 DEFAULT_ACCOUNT = "default"
 """The ServiceAccount of Pods that name none."""
@@ -32,6 +34,10 @@ _TOKEN_OF = "kubernetes.io/service-account.name"  # noqa: S105
 _NO_SPEC = frozenset({"apiVersion", "kind", "metadata", "status", "data", "stringData", "binaryData"})
 _SELECTING = re.compile(r"([sS]elector|[lL]abels|[aA]nnotations|^metadata|^status)$")
 """Fields whose values choose objects by labels, or describe an object that is to be made: they name none."""
+_HOST = re.compile(r"([a-z0-9-]{1,63})\.([a-z0-9-]{1,63})\.svc(?![a-z0-9-])")
+"""The host name of a Service in a text, with its namespace (DNS for Services and Pods)."""
+_MOST_HOSTS = 10
+"""In one text."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 _SUFFIXES = frozenset({"ref", "refs", "reference", "references", "name", "names"})
 """Words at the end of a field that make it a reference."""
@@ -174,6 +180,7 @@ class _Search:
                 self._mapping(value, name, parent, is_entry=is_entry)
             else:
                 self._todo += [(one, name, parent, True) for one in value if isinstance(one, (dict, list))]
+                self._hosts(one for one in value if isinstance(one, str))
                 for one in filter(self._may_name, value):
                     self._text(name, one, {}, parent)
 
@@ -182,8 +189,15 @@ class _Search:
         if isinstance(value, str):
             if self._may_name(value) or _is_account(name):
                 self._text(name, value, beside, parent)
+            self._hosts([value])
         elif isinstance(value, (dict, list)) and value and not _is_selecting(name):
             self._todo.append((value, parent if name == "from" else name, parent, False))
+
+    def _hosts(self, texts: Iterable[str]) -> None:
+        """Services by their host names, which custom resources have in addresses."""
+        for value in texts if not self._is_builtin else ():
+            for found in itertools.islice(_HOST.finditer(value), _MOST_HOSTS) if ".svc" in value else ():
+                self._named.by_field.update(self._references.at([[SERVICE]], found[1], found[2], self._namespace))
 
     def _may_name(self, value: Any) -> bool:
         return isinstance(value, str) and self._references.has(value.rpartition("/")[2])

@@ -82,6 +82,8 @@ def manifest(
         ({"classRef": {"name": "x"}}, ["PoolClass"]),
         ({"vpcIdRef": {"name": "x"}}, ["VPC"]),
         ({"vpcRefs": [{"from": {"name": "x"}}]}, ["VPC"]),
+        ({"address": "https://x.blue.svc.cluster.local:8200/v1"}, ["Service"]),
+        ({"servers": ["db-0.x.blue.svc:5432", "other.blue.svc"]}, ["Service"]),
     ],
 )
 def test_forms_of_references(spec: Object, kinds: list[str]) -> None:
@@ -105,6 +107,7 @@ def test_forms_of_references(spec: Object, kinds: list[str]) -> None:
         {"resourceRef": {"apiVersion": "other.net/v1", "kind": "Queue", "name": "x"}},
         {"storeRef": {"name": "x", "kind": "Vault"}},
         {"secretKey": "x"},
+        {"address": "https://x.red.svc:8200", "other": "x.blue.svcs", "host": "x"},
         {"secretRef": {"name": ["x"]}, "secretName": {"x": "x"}},
         {"authRef": {"name": "x"}},
     ],
@@ -200,6 +203,46 @@ def test_bindings_go_after_what_runs_under_their_account(named_account: str) -> 
     assert deletion([job, prometheus, binding])[key_of(binding)] == {key_of(job), key_of(prometheus)}
     binding["subjects"] = [{**subject, "namespace": "red"}]
     assert deletion([job, prometheus, binding])[key_of(binding)] == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "is_meant"),
+    [
+        ("User", "system:serviceaccount:blue:default", True),
+        ("User", "system:serviceaccount:red:default", False),
+        ("User", "default", False),
+        ("Group", "system:serviceaccounts:blue", True),
+        ("Group", "system:serviceaccounts", True),
+        ("Group", "system:serviceaccounts:red", False),
+        ("Group", "system:masters", False),
+    ],
+)
+def test_an_operator_goes_after_its_objects_whoever_its_binding_names(kind: str, name: str, is_meant: bool) -> None:
+    pod = {"template": {"spec": {"containers": [{"name": "a"}]}}}
+    operator, app = manifest(pod, "blue", "apps/v1", "Deployment", "operator"), manifest({})
+    rbac: Object = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "operator"}}
+    role = {**rbac, "kind": "ClusterRole", "rules": [{"apiGroups": [GROUP], "resources": ["apps"], "verbs": ["update"]}]}
+    subjects = [{"kind": kind, "name": name}]
+    granted = {"kind": "ClusterRole", "name": "operator"}
+    binding = {**rbac, "kind": "ClusterRoleBinding", "roleRef": granted, "subjects": subjects}
+    edges = deletion([operator, app, role, binding])
+    assert edges[key_of(operator)] == ({key_of(app)} if is_meant else set())
+    assert edges[key_of(binding)] == ({key_of(operator)} if is_meant else set())
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"server": {"serviceName": "vault"}}, {"address": "http://vault.blue.svc:8200"}, {"serviceRef": {"name": "vault"}}],
+)
+def test_what_responds_at_a_service_goes_after_the_custom_resources_that_name_it(spec: Object) -> None:
+    """Their controller asks it before it takes a finalizer off, as to revoke a lease or to drop a database."""
+    service = manifest({"selector": {"app": "vault"}}, "blue", "v1", "Service", "vault")
+    template = {"metadata": {"labels": {"app": "vault"}}, "spec": {"containers": [{"name": "a"}]}}
+    server = manifest({"serviceName": "vault", "template": template}, "blue", "apps/v1", "StatefulSet", "vault")
+    lease = manifest(spec)
+    edges = deletion([service, server, lease])
+    assert edges[key_of(server)] == {key_of(lease)}
+    assert edges[key_of(service)] == {key_of(lease), key_of(server)}
 
 
 def test_a_field_is_read_once_for_thousands_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
