@@ -71,7 +71,6 @@ DELETE_MACHINE = "cluster.x-k8s.io/delete-machine"
 EXTERNAL_ETCD = ("spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd", "external")
 """Path in a KubeadmControlPlane."""
 _LONGEST_LABEL = 63
-CLUSTER_SECRET_TYPE = "cluster.x-k8s.io/secret"  # noqa: S105 (a type of Secrets)
 
 
 def label_value(name: str) -> str:

@@ -125,10 +125,6 @@ class Resources:
         for resource in _of_crd(crd):
             self._of.setdefault(resource.group_kind, {})[resource.version] = resource
 
-    def plural_of(self, of: GroupKind) -> str | None:
-        resource = self.find(of)
-        return resource.plural if resource else None
-
 
 _UNAGGREGATED = {"/api": "APIVersions", "/apis": "APIGroupList"}
 """Kind of the response of a server that has no aggregated discovery."""

@@ -170,7 +170,7 @@ def test_a_package_s_own_crd_describes_its_kind_with_no_request(api: FakeApi) ->
     resources.add_crd(crd)
     assert resources.scope_of(CRON_TAB, "v1") is True
     assert resources.find(CRON_TAB, "v2") is None
-    assert resources.plural_of(CRON_TAB) == "crontabs"
+    assert resources.find(CRON_TAB).plural == "crontabs"
     assert not resources.is_served(CRON_TAB)
     assert len(api.requests) == count
 

@@ -29,7 +29,6 @@ BOOT_WITHIN = 300.0
 DEVICE_WITHIN = 120.0
 """Seconds in which a volume that Cinder has attached has to be a device of the server."""
 MAKE_WITHIN, INSTALL_WITHIN, SETTLED_WITHIN = 1800.0, 1800.0, 60.0
-_RELOAD = "systemctl daemon-reload"
 _MAKE = facts.READABLE + """\
 readable "$1" || { echo "$1 cannot be read" >&2; exit 1; }
 status=0

@@ -56,11 +56,6 @@ class Condition:
         self.stale = is_stale(raw, generation)
 
     @property
-    def is_well(self) -> bool:
-        """Whether it says that something is well, and it is."""
-        return self.meaning in _WELL and self.status == "true"
-
-    @property
     def is_held(self) -> bool:
         """Whether it says that the object is at rest on purpose."""
         if self.meaning is Meaning.HELD:
