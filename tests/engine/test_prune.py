@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.engine.delete.pruner import Pruner
-from k8s_cr_driver.engine.run.loop import Loop, Run
+from k8s_cr_driver.engine.run.loop import Loop, Run, until
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube.client import Client
@@ -29,8 +29,8 @@ OBJECTS, SECONDS = 8000, 2.5
 class Unsent(Loop):
     """Requests are not sent: only the time of the loop's own thread counts."""
 
-    def send(self, request: Any, then: Any, failed: Any) -> None:
-        then(Removal())
+    async def call(self, *_: Any, **__: Any) -> Any:
+        return Removal()
 
 
 def live(number: int, *, owned: bool) -> Object:
@@ -48,8 +48,8 @@ class Queued(Loop):
         super().__init__(operation)
         self.requests: list[Any] = []
 
-    def send(self, request: Any, then: Any, failed: Any) -> None:
-        self.requests.append((request, then, failed))
+    async def call(self, *request: Any, **named: Any) -> Any:
+        return await until(lambda resume: self.requests.append((request, named, resume)))
 
 
 def pruner_of(kind: type[Loop]) -> tuple[Pruner, Loop]:

@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Which objects of a run are left to the garbage collector, because their owner is deleted, too.
+Which objects of a run go, or are gone, without a request of it: by the garbage collector with their owners, or by others.
 
 The collector keeps an object while any owner stays, controlling or not (`attemptToDeleteItem`: "solid" references).
 """
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.engine.run.nodes import ToDelete
-from k8s_cr_driver.objects.fields import uid_of
+from k8s_cr_driver.objects.crds import CLEANUP
+from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of
+from k8s_cr_driver.objects.marks import SHARED, is_managed
 from k8s_cr_driver.plan.decision import stays
+from k8s_cr_driver.writes.context import is_selected
 
 LOG = logs.logger(__name__)
 
@@ -28,14 +34,38 @@ def owner_names(live: Object) -> str:
     return ", ".join(f"{one.get('kind')} {one.get('name')}" for one in live["metadata"].get("ownerReferences") or [])
 
 
+@dataclass
+class Gone:
+    """What no longer exists."""
+
+    last: dict[str, Object] = dataclasses.field(default_factory=dict)
+    """By uid, as it was last seen, what may have left orphans: only a late state says who writes its status."""
+    by_others: bool = False
+    """Whether others have deleted one of the objects: they may have created it again, as `kubectl replace --force` does."""
+    at: float = -math.inf
+    """When the last one was seen to be gone."""
+
+
 class Garbage:
     """`nodes`: what the run has yet to delete."""
 
     def __init__(self, run: Run, nodes: Mapping[ObjectKey, ToDelete]) -> None:
         self._operation, self._inventory, self._nodes = run.operation.id, run.context.inventory, nodes
+        self.may_collect = True
+        self._waiting: dict[ObjectKey, list[ToDelete]] = {}
         self._by_uid: dict[str, ToDelete] = {}
         self._owned: dict[str, dict[ObjectKey, ToDelete]] = {}
         self._all_needs: dict[ObjectKey, set[ObjectKey]] = {}
+
+    def add(self, node: ToDelete) -> None:
+        """Of the run, with all that it needs."""
+        self.note(node)
+        for need in node.needs:
+            self._waiting.setdefault(need, []).append(node)
+
+    def waiting_for(self, key: ObjectKey) -> list[ToDelete]:
+        """The objects that waited for the deletion of this one. Once: it is gone."""
+        return self._waiting.pop(key, [])
 
     def note(self, node: ToDelete) -> None:
         """Its live object may be an owner, or have owners."""
@@ -55,9 +85,14 @@ class Garbage:
         return node if is_current else None
 
     def collects(self, node: ToDelete, live: Object) -> bool:
-        """Whether the controlling owner is deleted too, so that garbage collection deletes it, and does not wait for it."""
+        """
+        Whether the controlling owner is deleted too, so that garbage collection deletes it, and does not wait for it.
+
+        A Namespace or CRD may not go before its turn: what stays, or is not ours, would go with it.
+        """
         uid, others = controller_of(live), owner_uids(live)
-        if not uid or not self._goes_first(uid, node):
+        may_go = self.may_collect and node.key.group_kind not in SHARED and not stays(self._inventory.content, live)
+        if not (may_go and uid and self._goes_first(uid, node)):
             return False
         if all(self._goes_first(other, node) for other in others):
             return True
@@ -84,3 +119,22 @@ class Garbage:
             found |= new
             new = {need for key in new if key in self._nodes for need in self._nodes[key].needs} - found
         return found
+
+
+def is_taken(instance: str, before: Object, live: Object) -> bool:
+    """Whether an object was ours by its managers or its label, and is not any more, or its controller has lost it."""
+    if field(live, "metadata", "deletionTimestamp") or is_managed(live, instance):
+        return False
+    has_lost_label = is_selected(instance, before) and not is_selected(instance, live)
+    return is_managed(before, instance) or has_lost_label or controller_of(before) not in ("", controller_of(live))
+
+
+def may_be_held(node: ToDelete) -> bool:
+    """
+    Whether an object may still exist whose deletion was asked for: others have to act first.
+
+    Namespaces and CRDs are always held, by the API server: somebody takes their label off only where others hold them longer.
+    """
+    if node.key.group_kind in SHARED:
+        return not {CLEANUP}.issuperset(field(node.live, "metadata", "finalizers") or ())
+    return node.lingers or any(field(node.live, "metadata", name) for name in ("deletionTimestamp", "finalizers"))

@@ -14,23 +14,27 @@ its own status write ends the work until the CRD changes in more than the condit
 
 from __future__ import annotations
 
-import functools
 import uuid
 from collections.abc import Callable, Mapping
+from typing import ParamSpec, TypeVar
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.engine.run.loop import Run
+from k8s_cr_driver.engine.run.loop import Resume, Run, until
 from k8s_cr_driver.engine.run.nodes import ToDelete
 from k8s_cr_driver.errors import DriverError, Superseded
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by, is_in_cleanup
 from k8s_cr_driver.objects.keys import Object, ObjectKey
+from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.writes.context import WriteContext
 from k8s_cr_driver.writes.delete import why_it_stays, withdraw
 from k8s_cr_driver.writes.guests import Guests
 
 LOG = logs.logger(__name__)
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
 
 LOOK_AGAIN = "k8s-cr-driver/look-again"
 """An annotation whose value differs each time."""
@@ -39,77 +43,66 @@ NUDGE_EVERY = 10.0
 
 
 class Departures:
-    """
-    `nodes`: what the run has yet to delete.
+    """`nodes`: what the run has yet to delete."""
 
-    `looked` is called with each object, and with why it stays or "", `failed` with each that could not be looked into.
-    """
-
-    def __init__(
-        self,
-        run: Run,
-        nodes: Mapping[ObjectKey, ToDelete],
-        looked: Callable[[ToDelete, str], None],
-        failed: Callable[[ToDelete, DriverError], None],
-    ) -> None:
-        self._loop, self._context, self._nodes, self._looked, self._failed = run.loop, run.context, nodes, looked, failed
+    def __init__(self, run: Run, nodes: Mapping[ObjectKey, ToDelete]) -> None:
+        self._loop, self._context, self._nodes = run.loop, run.context, nodes
         self.guests = Guests(run.context)
-        self._waiting: list[ToDelete] = []
+        self._waiting: list[tuple[ToDelete, Resume]] = []
         self._unanswered = 0
 
-    def add(self, node: ToDelete) -> None:
-        self._waiting.append(node)
-        self._loop.post(self._begin)  # after all that are to go now
+    async def why_it_stays(self, node: ToDelete) -> str:
+        """"" for one that is to be deleted; raises DriverError if that could not be looked into."""
 
-    def send(self, request: Callable[[], object], then: Callable[..., None], failed: Callable[[DriverError], None]) -> None:
-        """Sends a deletion."""
+        def begin(resume: Resume) -> None:
+            self._waiting.append((node, resume))
+            self._loop.post(self._begin)  # after all that are to go now
+
+        why: str = await until(begin)
+        return why
+
+    async def call(self, request: Callable[P, Result], *args: P.args, **kwargs: P.kwargs) -> Result:
+        """What a deletion returns, or raises."""
         self._unanswered += 1
-        self._loop.send(request, functools.partial(self._answered, then), functools.partial(self._answered, failed))
-
-    def _answered(self, then: Callable[..., None], response: object) -> None:
-        self._unanswered -= 1
-        then(response)
-        self._loop.post(self._begin)  # after what the watches have reported
+        try:
+            return await self._loop.call(request, *args, **kwargs)
+        finally:
+            self._unanswered -= 1
+            self._loop.post(self._begin)  # after what the watches have reported
 
     def _begin(self) -> None:
-        if self._unanswered or not self._waiting or self._loop.refusals:
+        if self._waiting and not (self._unanswered or self._loop.refusals):
+            waiting, self._waiting = self._waiting, []
+            self._loop.start(self._look_into(waiting))
+
+    async def _look_into(self, waiting: list[tuple[ToDelete, Resume]]) -> None:
+        try:
+            found = await self.call(self._look, [node.live for node, _ in waiting if node.live is not None])
+        except DriverError as error:
+            for _, resume in waiting:
+                resume(None, error)
             return
-        nodes, self._waiting = self._waiting, []
-        lives = [node.live for node in nodes if node.live is not None]
-
-        def ended(found: dict[ObjectKey, str]) -> None:
-            for node in nodes:
-                taken = self.guests.taken_with(node.key)
-                if taken and not found[node.key]:
-                    LOG.warning("%s is deleted %s", node.key, taken)
-                self._looked(node, found[node.key])
-
-        def failed(error: DriverError) -> None:
-            for node in nodes:
-                self._failed(node, error)
-
-        self.send(functools.partial(self._look, lives), ended, failed)
+        for node, resume in waiting:
+            if (taken := self.guests.taken_with(node.key)) and not found[node.key]:
+                LOG.warning("%s is deleted %s", node.key, taken)
+            resume(found[node.key], None)
 
     def _look(self, lives: list[Object]) -> dict[ObjectKey, str]:
         withdraw(self._context, lives)
         return why_it_stays(self._context, lives, self.guests)
 
-    def nudge_later(self, crd: ToDelete) -> None:
-        self._loop.after(NUDGE_EVERY, self._nudge, crd)
-
-    def _nudge(self, crd: ToDelete) -> None:
-        if self._nodes.get(crd.key) is not crd or self._loop.refusals or crd.live is None:
-            return
-
-        def failed(error: DriverError) -> None:
-            if isinstance(error, Superseded):
+    async def nudge(self, crd: ToDelete) -> None:
+        """As long as it stands."""
+        await self._loop.pause(NUDGE_EVERY)
+        while self._nodes.get(crd.key) is crd and not self._loop.refusals:
+            try:
+                if crd.live and is_in_cleanup(crd.live):
+                    await self._loop.call(_nudge, self._context, crd.resource, crd.live)
+            except Superseded as error:
                 self._loop.refuse(error)
-            else:
-                self.nudge_later(crd)
-
-        if is_in_cleanup(crd.live):
-            request = functools.partial(_nudge, self._context, crd.resource, crd.live)
-            self._loop.send(request, lambda _: self.nudge_later(crd), failed)
+            except DriverError as error:
+                LOG.info("%s is looked at again later: %s", crd.key, redact(str(error)))
+            await self._loop.pause(NUDGE_EVERY)
 
 
 def _nudge(context: WriteContext, resource: Resource, crd: Object) -> None:

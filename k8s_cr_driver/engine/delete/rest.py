@@ -117,7 +117,7 @@ class Rest:
 
     def _delete_late_orphans(self, members: list[Object]) -> None:
         """A controller may create orphans until its object is deleted: claims of a StatefulSet, one for each of its pods."""
-        while late := self._members.late_orphans([self._pruner.last.get(uid_of(live), live) for live in members]):
+        while late := self._members.late_orphans([self._pruner.gone.last.get(uid_of(live), live) for live in members]):
             self._informers.open(self._context.inventory.content.kinds)
             for live in late:
                 self._informers.report(live)
@@ -133,8 +133,8 @@ class Rest:
         if fence.has_former:
             self._loop.let_pass(fence.former_expires_in())
         is_listed = not (fence.has_former or self._misses(members))
-        while not is_listed or self._pruner.others_delete:
-            is_listed, self._pruner.others_delete = True, False
+        while not is_listed or self._pruner.gone.by_others:
+            is_listed, self._pruner.gone.by_others = True, False
             with self._attempts.abandonable("objects that others have created again"):
                 for live in self._attempts.request(self._informers.list_again):
                     self._informers.report(live)
