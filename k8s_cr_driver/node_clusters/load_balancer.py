@@ -16,7 +16,7 @@ from typing import Any
 
 from k8s_cr_driver.errors import DriverError, InvalidRequest
 from k8s_cr_driver.node_clusters.inventory import Inventory
-from k8s_cr_driver.node_clusters.kubeadm.balancing import API_SERVER_PORT, HAPROXY
+from k8s_cr_driver.node_clusters.kubeadm.balancing import API_SERVER_PORT, HAPROXY, LET_GO
 from k8s_cr_driver.objects.fields import entries, mapping, sequence, text
 from k8s_cr_driver.ssh.command import Command, script
 from k8s_cr_driver.ssh.host import CommandFailed
@@ -174,7 +174,8 @@ def configuration(data: Mapping[str, Mapping[str, Any]]) -> str:
     workers = [one for one in nodes if one[0] not in masters] or nodes
     parts = [_HEAD]
     if cluster:
-        servers = "".join(f"  server {name} {address}:{API_SERVER_PORT}\n" for name, address in nodes if name in masters)
+        apis = (f"{name} {address}:{API_SERVER_PORT} {LET_GO}" for name, address in nodes if name in masters)
+        servers = "".join(f"  server {one}\n" for one in apis)
         parts.append(_API.format(port=cluster["api_port"], servers=servers))
     for port in sorted(port for one in data.values() for port in sequence(one, "node_ports")):
         servers = "".join(f"  server {name} {address}:{port}\n" for name, address in workers)

@@ -18,8 +18,16 @@ def test_haproxy_passes_tls_through_to_all_masters_that_are_ready() -> None:
     assert "mode tcp\n" in HAPROXY.content and "balance roundrobin\n" in HAPROXY.content
     assert re.findall(r"bind (\S+)", HAPROXY.content) == ["*:16443", "127.0.0.1:8404"], "its port is not the API server's"
     servers = [line.split() for line in HAPROXY.content.splitlines() if line.startswith("  server ")]
-    assert servers == [["server", node.name, f"{node.address}:6443"] for node in MASTERS], "no master is a backup only"
+    expected = [["server", node.name, f"{node.address}:6443", "tcp-ut", "5s"] for node in MASTERS]
+    assert servers == expected, "no master is a backup only"
     assert "option httpchk GET /readyz" in HAPROXY.content and "check-ssl" in HAPROXY.content
+
+
+def test_connections_to_a_master_that_is_gone_end_and_those_of_other_masters_do_not() -> None:
+    """By TCP. A shutdown of all its connections would cut those that only try it, and go on with another master."""
+    servers = re.findall(r"  server (\S+) \S+ tcp-ut 5s\n", HAPROXY.content)
+    assert servers == [node.name for node in MASTERS], "in default-server it is ignored"
+    assert "shutdown-sessions" not in HAPROXY.content
 
 
 def test_haproxy_has_no_page_and_no_password() -> None:

@@ -20,6 +20,11 @@ from k8s_cr_driver.ssh.files import File
 HAPROXY, KEEPALIVED = "/etc/haproxy/haproxy.cfg", "/etc/keepalived/keepalived.conf"
 UNITS = {HAPROXY: "haproxy", KEEPALIVED: "keepalived"}
 """The service that reads each file."""
+LET_GO = "tcp-ut 5s"
+"""Of a connection to an API server: it ends if what was sent is not acknowledged. HAProxy ignores it in `default-server`.
+
+`on-marked-down shutdown-sessions` would cut those, too, that only try an API server, and would go on with another one.
+"""
 _ALIVE = 8404
 
 _HAPROXY = """\
@@ -41,7 +46,7 @@ frontend api
 backend api
   balance roundrobin
   option httpchk GET /readyz
-  default-server check check-ssl verify none inter 500ms fall 2 rise 1 on-marked-down shutdown-sessions
+  default-server check check-ssl verify none inter 500ms fall 2 rise 1
 {servers}frontend alive
   bind 127.0.0.1:{alive}
   mode http
@@ -88,7 +93,7 @@ def router_id(instance: str) -> int:
 
 def haproxy(masters: Sequence[Node], endpoint: Endpoint) -> File:
     """The same on each server."""
-    servers = "".join(f"  server {one.name} {one.address}:{API_SERVER_PORT}\n" for one in masters)
+    servers = "".join(f"  server {one.name} {one.address}:{API_SERVER_PORT} {LET_GO}\n" for one in masters)
     content = _HAPROXY.format(port=endpoint.port, servers=servers, alive=_ALIVE)
     return File(HAPROXY, content, check=("haproxy", "-c", "-q", "-f"))
 
