@@ -24,7 +24,7 @@ class Cnf:
     def operate(self, operation: str, **changes: str) -> str:
         """The failure of the script; Tacker stores the instance if there is none."""
         [balancer] = self._site.of(BALANCER)
-        login = {"ip_address": balancer.address, "ssh_username": USER, "ssh_password": PASSWORD, **changes}
+        login = {"ip_address": balancer.public or balancer.address, "ssh_username": USER, "ssh_password": PASSWORD, **changes}
         section = {"external_lb_param": {**login, "host_keys": self._site.nodes[balancer.id].host_keys}}
         given = {
             "operation": operation,

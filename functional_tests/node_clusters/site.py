@@ -22,7 +22,7 @@ from tests.credentials import openstack as tacker_api
 from tests.credentials.openstack import Cloud as Tacker
 
 from ..testbed import network, nodes
-from ..testbed.nodes import USER, Node, Volume
+from ..testbed.nodes import PUBLIC, USER, Node, Volume
 from ..testbed.openstack.server import Image
 from .script import Body, Conductor, KilledWhen, Outcome
 
@@ -46,12 +46,12 @@ _OPTIONS = """\
 [DEFAULT]
 log_file = {log}
 [k8s_cr]
-allowed_endpoints = 127.0.0.1, {network}
-allowed_ssh_hosts = {network}
+allowed_endpoints = 127.0.0.1, {networks}
+allowed_ssh_hosts = {networks}
 allow_http_endpoints = true
 [k8s_cr_ssh_key:bed]
 private_key = {folder}/key
-hosts = {network}
+hosts = {networks}
 keystone = {keystone}
 projects = {project}
 [k8s_cr_vim_cloud:bed]
@@ -91,7 +91,8 @@ class Site:
             self.key.write_bytes(asyncssh.generate_private_key("ssh-ed25519").export_private_key())
         self.authorized = asyncssh.import_private_key(self.key.read_bytes()).export_public_key().decode().strip()
         keystone = self.cloud.vim()["interfaceInfo"]["endpoint"]
-        values = {"log": self.conductor.log, "network": network.NETWORK, "folder": self.folder, "project": openstack.PROJECT}
+        networks = f"{network.NETWORK}, {PUBLIC}"
+        values = {"log": self.conductor.log, "networks": networks, "folder": self.folder, "project": openstack.PROJECT}
         self.conductor.write("tacker.conf", _OPTIONS.format(**values, keystone=keystone))
         self.conductor.write("clouds.yaml", json.dumps({"clouds": {"tacker": self.tacker.entry}}))
         self.conductor.write("Scripts/install.sh", _SCRIPT)
@@ -113,15 +114,15 @@ class Site:
 
     # --- as Heat ----------------------------------------------------------------------------------------------------
 
-    def add(self, vdu: str, number: int = 0, address: str = "") -> Server:
-        """A server is created. The storage server gets the volumes that there are."""
+    def add(self, vdu: str, number: int = 0, address: str = "", public: str = "") -> Server:
+        """A server is created. The storage server gets the volumes that there are. public: as of `Node`."""
         own = address or str(network.NETWORK[self.base + PLACES[vdu] + number])
-        return self._boot(Server(vdu, number, str(uuid.uuid4()), own))
+        return self._boot(Server(vdu, number, str(uuid.uuid4()), own, public=public))
 
     def replace(self, old: Server, address: str = "") -> Server:
-        """Another server takes the place and the port of an old one, and its address, unless another is given."""
+        """Another server takes the place and the ports of an old one, and its address, unless another is given."""
         self.remove(old)
-        return self._boot(Server(old.vdu, old.number, str(uuid.uuid4()), address or old.address))
+        return self._boot(Server(old.vdu, old.number, str(uuid.uuid4()), address or old.address, public=old.public))
 
     def replace_all(self) -> list[Server]:
         """As for a heal of the whole instance; the former ones."""
@@ -149,7 +150,7 @@ class Site:
             volume.remove()
 
     def _boot(self, server: Server) -> Server:
-        node = self.nodes[server.id] = Node(f"{server.vdu[0]}{server.number}-{server.id[:8]}", server.address)
+        node = self.nodes[server.id] = Node(f"{server.vdu[0]}{server.number}-{server.id[:8]}", server.address, server.public)
         self.deployed.servers.append(server)
         self.deployed.servers.sort(key=lambda one: (one.vdu, one.number))
         volumes = tuple(self.volumes.values()) if server.vdu == STORAGE else ()

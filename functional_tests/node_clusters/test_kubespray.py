@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster of kubespray behind an external load balancer; the tests share it and one Ansible server, in this order.
 
-The playbooks are a stand-in, which calls kubeadm; Ansible, its logins and its results are real. `test_kubespray_itself.py` has
-some of these tests with the real playbooks.
+The load balancer is reached from outside by a second port, on a network that the nodes are not on. The playbooks are a
+stand-in, which calls kubeadm; Ansible, its logins and its results are real. `test_kubespray_itself.py` has some of these tests
+with the real playbooks.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 
 from ..conftest import Summary
 from ..testbed import network
-from ..testbed.nodes import PASSWORD, USER, Node
+from ..testbed.nodes import PASSWORD, PUBLIC, USER, Node
 from ..testbed.processes import until
 from ..testbed.release import NEWEST
 from .ansible_server import INVENTORIES, KEY, PROGRAM, ROOT, AnsibleServer, Kubespray
@@ -62,7 +63,8 @@ def booted(site: Site, kubespray: Kubespray | None = None) -> Iterator[AnsibleSe
     """The Ansible server; kubespray: its stand-in by default. The site has a load balancer, a master and a worker."""
     server = AnsibleServer(f"ansible-{uuid.uuid4().hex[:8]}", str(network.NETWORK[site.base + 18]), kubespray)
     server.boot(site.authorized, site.key)
-    for vdu in (BALANCER, MASTERS, WORKERS):
+    site.add(BALANCER, public=str(PUBLIC[site.base + 1]))
+    for vdu in (MASTERS, WORKERS):
         site.add(vdu)
     site.conductor.write("Scripts/balancer.sh", _BALANCER)
     yield server
@@ -73,8 +75,8 @@ def parameters(site: Site, ansible: AnsibleServer, **sections: Any) -> Body:
     """Of an instantiate, with a load balancer if the site has one."""
     given = {name: value for name, value in site.parameters.items() if name != "script_path"}
     masters = {name: value for name, value in given["master_node"].items() if name != "cluster_cp_name"}
-    port = f"{BALANCER}_CP1"
-    balancer = {"ssh_cp_name": port, "ssh_username": USER, "script_path": "Scripts/balancer.sh", "node_ports": [NODE_PORT]}
+    ports = {"ssh_cp_name": f"{BALANCER}_CP2", "nic_cp_name": f"{BALANCER}_CP1"}
+    balancer = {**ports, "ssh_username": USER, "script_path": "Scripts/balancer.sh", "node_ports": [NODE_PORT]}
     return {
         **given,
         "master_node": masters,
@@ -104,6 +106,8 @@ def test_two_instances_are_made_at_once_from_one_ansible_server_though_a_conduct
         assert one.asked_by_vim("/api/v1/namespaces") == 200
     assert ansible.folders() == {folder_of(site), folder_of(other)}
     assert site.vims[VIM]["interfaceInfo"]["endpoint"] == endpoint_of(site)
+    [balancer], [worker] = site.of(BALANCER), site.of(WORKERS)
+    assert f"server: https://{balancer.address}:{PORT}\n" in site.nodes[worker.id].machine.read("/etc/kubernetes/kubelet.conf")
     summary(f"two clusters at once {time.monotonic() - started:.0f} s")
 
 
@@ -234,7 +238,7 @@ def folder_of(site: Site) -> str:
 
 def endpoint_of(site: Site) -> str:
     [balancer] = site.of(BALANCER)
-    return f"https://{balancer.address}:{PORT}"
+    return f"https://{balancer.public}:{PORT}"
 
 
 def instantiate_after_a_death(site: Site, ansible: AnsibleServer) -> Outcome:
@@ -299,7 +303,7 @@ def is_served(site: Site, port: int) -> bool:
     """By the load balancer."""
     [balancer] = site.of(BALANCER)
     try:
-        return requests.get(f"http://{balancer.address}:{port}/", timeout=5).status_code == 200
+        return requests.get(f"http://{balancer.public}:{port}/", timeout=5).status_code == 200
     except requests.RequestException:
         return False
 

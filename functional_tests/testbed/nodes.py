@@ -6,6 +6,9 @@ Each has a record of its own, so that a test can remove it and put another in it
 
 from __future__ import annotations
 
+import functools
+import ipaddress
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +30,8 @@ CLIENT = Path(__file__).parent / "templates" / "mount.nfs"
 """The program."""
 USER = "nodeadmin"
 """Who may call `sudo` without a password."""
+PUBLIC = ipaddress.ip_network("198.18.214.0/24")
+"""Beside `network.NETWORK`: the addresses of second ports, which lead outside. Each odd one has the host at the one before."""
 _MARKS = "-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----"
 """Between these cloud-init prints the public keys of a server on its console."""
 PASSWORD = "word-of-the-user"
@@ -92,11 +97,10 @@ class Volume:
 class Node:
     """A server. Its name is that of its machine, of at most 40 characters."""
 
-    def __init__(self, name: str, address: str) -> None:
-        """`address` is one of `network.NETWORK`."""
-        self.name, self.address = name, address
-        self._ledger = Ledger(FOLDER / name)
-        self.machine = Machine(self._ledger, name)
+    def __init__(self, name: str, address: str, public: str = "") -> None:
+        """`address` is one of `network.NETWORK`; `public`, if it has a second port, an odd one of PUBLIC."""
+        self.name, self.address, self.public = name, address, public
+        self._record()
         self.console = ""
         """What it has printed of its host keys."""
         self.host_keys: list[str] = []
@@ -110,8 +114,25 @@ class Node:
         folders: Mapping[Path, str] | None = None,
     ) -> None:
         """Without waiting for the end of it. image: `plain` by default. folders: of the host -> where it sees them."""
-        image, machine = image or plain(), self.machine
-        machine.mount(Path(image.root))
+        disks = {volume.device: volume.names for volume in volumes}
+        self._turn_on = functools.partial(self._start, image or plain(), dict(folders or {}), disks)
+        self._turn_on(authorized_key)
+
+    def reboot(self) -> None:
+        """It loses its power and gets it back: its disk stays, and nothing else. Without waiting for the end of the boot."""
+        self.machine.cut_off()
+        self._ledger.undo()
+        self._record()
+        self._turn_on("")
+
+    def _record(self) -> None:
+        """Of what it is while it is on; its disk is beside the record."""
+        self._ledger = Ledger(FOLDER / self.name / "on")
+        self.machine = Machine(self._ledger, self.name, FOLDER / self.name / "disk")
+
+    def _install(self, image: Image, authorized_key: str) -> None:
+        """What a new disk has."""
+        machine = self.machine
         image.set_up(machine)
         machine.write("/etc/cloud/cloud-init.disabled", "")
         machine.write("/etc/hostname", f"{self.name}\n")
@@ -123,12 +144,29 @@ class Node:
         (machine.root / "usr/sbin/mount.nfs").unlink(missing_ok=True)
         self._add_user(authorized_key)
         self.renew_host_key()
+
+    def _start(
+        self, image: Image, folders: Mapping[Path, str], disks: Mapping[Path, Sequence[str]], authorized_key: str
+    ) -> None:
+        """authorized_key: if the disk is new."""
+        self.machine.mount(Path(image.root))
+        if authorized_key:
+            self._install(image, authorized_key)
         network.namespace(self._ledger, self.name, self.address)
-        machine.start(
-            read_only={Path(one): target for one, target in image.read_only.items()} | dict(folders or {}),
-            volumes=image.volumes,
-            disks={volume.device: volume.names for volume in volumes},
-        )
+        if self.public:
+            self._plug_public()
+        read_only = {Path(one): target for one, target in image.read_only.items()} | dict(folders)
+        self.machine.start(read_only=read_only, volumes=image.volumes, disks=disks)
+
+    def _plug_public(self) -> None:
+        """The host and the server are the ends of a cable, which no other server has."""
+        own = ipaddress.ip_address(self.public)
+        cable = f"k8scr-p{str(own).rpartition('.')[2]}"
+        self._ledger.link(cable, "type", "veth", "peer", "name", "eth1", "netns", f"k8scr-{self.name}")
+        commands.run(["ip", "address", "add", f"{own - 1}/31", "dev", cable])
+        commands.run(["ip", "link", "set", cable, "up"])
+        self._ip("address", "add", f"{own}/31", "dev", "eth1")
+        self._ip("link", "set", "eth1", "up")
 
     def renew_host_key(self) -> None:
         """Another host key, as a server has that has taken the place of this one; sshd reads it when it starts."""
@@ -166,6 +204,7 @@ class Node:
 
     def remove(self) -> None:
         self._ledger.undo()
+        shutil.rmtree(FOLDER / self.name)
 
     def _ip(self, *arguments: str) -> None:
         commands.run(["ip", "-netns", f"k8scr-{self.name}", *arguments])

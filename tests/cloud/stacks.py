@@ -16,13 +16,15 @@ VDUS = {"masterNode": 3, "workerNode": 1}
 
 @dataclass(frozen=True)
 class Server:
-    """A server of a VDU, with its port and the floating IP that leads to it."""
+    """A server of a VDU, with its port and the floating IP that leads to it, or a second port on a public network."""
 
     vdu: str
     number: int
     id: str
     address: str
     floating: str = ""
+    public: str = ""
+    """Of the second port."""
 
     @property
     def stack(self) -> str:
@@ -90,6 +92,8 @@ class Deployed:
                 self.resource(cloud, one.stack, f"{one.vdu}_CP1", "OS::Neutron::Port", f"port-{end}"),
                 self.resource(cloud, one.stack, f"{one.vdu}_fip", "OS::Neutron::FloatingIP", f"fip-{end}"),
             ]
+            if one.public:
+                listed.append(self.resource(cloud, one.stack, f"{one.vdu}_CP2", "OS::Neutron::Port", f"public-{end}"))
         listed += [self.resource(cloud, one.stack, one.resource, "OS::Cinder::Volume", one.id) for one in self.volumes]
         return listed
 
@@ -111,6 +115,9 @@ class Deployed:
             fixed = [{"ip_address": one.address}]
             of_server = {"fixed_ips": fixed, "allowed_address_pairs": allowed, "device_id": one.id}
             found.append({"id": f"port-{one.vdu}-{one.number}", **of_server})
+            if one.public:
+                outside = {**of_server, "fixed_ips": [{"ip_address": one.public}], "allowed_address_pairs": []}
+                found.append({"id": f"public-{one.vdu}-{one.number}", **outside})
         return found
 
     def _floating(self) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ import yaml
 
 from k8s_cr_driver.lcm import hook
 from k8s_cr_driver.lcm.kubespray import kubespray
+from k8s_cr_driver.node_clusters.kubespray import ansible_files
 from k8s_cr_driver.package import scripts
 from k8s_cr_driver.ssh import host_keys
 from k8s_cr_driver.ssh.host import Host
@@ -96,12 +97,14 @@ def test_the_sample_names_the_operations_as_the_readme_does() -> None:
 
 
 MASTER, WORKERS, BALANCER = "masternode-0m000000", ("workernode-0w000000", "workernode-1w000000"), "load-balancer-0e000000"
+PUBLIC = "203.0.113.30"
 SERVERS = [
     stacks.Server("masterNode", 0, "0m000000-server", "10.0.0.10", "198.51.100.10"),
     stacks.Server("workerNode", 0, "0w000000-server", "10.0.1.10", "198.51.100.20"),
     stacks.Server("workerNode", 1, "1w000000-server", "10.0.1.11", "198.51.100.21"),
-    stacks.Server("externalLB", 0, "0e000000-server", "10.0.2.10", "198.51.100.30"),
+    stacks.Server("externalLB", 0, "0e000000-server", "10.0.2.10", public=PUBLIC),
 ]
+"""The load balancer has a second port on a public network, as the specification has it, and no floating IP."""
 
 
 def cluster_of(bed: Bed) -> dict[str, Any]:
@@ -111,10 +114,11 @@ def cluster_of(bed: Bed) -> dict[str, Any]:
         for role in ("master", "worker")
     }
     keys = [bed.machines["ansible"].server.public_key]
+    ports = {"ssh_cp_name": "externalLB_CP2", "nic_cp_name": "externalLB_CP1"}
     return parameter(
         **groups,
         ansible=ansible(ip_address="127.0.0.1", username="admin", password="right", host_keys=keys),
-        external_lb_param=balancer(ssh_cp_name="externalLB_fip", ssh_username="admin", ssh_password="right", script_path=""),
+        external_lb_param=balancer(**ports, ssh_username="admin", ssh_password="right", script_path=""),
     )
 
 
@@ -127,7 +131,7 @@ def test_tackers_operations_make_a_cluster_of_the_stack_and_take_it_apart(
         def host(name: str, address: str, user: str, **options: Any) -> Host:
             """All addresses of the stack lead to this host."""
             machine = bed.machines["ansible" if name.startswith("the ") else name]
-            assert address in (*(one.floating for one in SERVERS), "127.0.0.1")
+            assert address in (*(one.public or one.floating for one in SERVERS), "127.0.0.1")
             return Host(name, "127.0.0.1", user, port=machine.server.port, **options)
 
         for module in ("node_clusters", "kubespray"):
@@ -150,6 +154,9 @@ def test_tackers_operations_make_a_cluster_of_the_stack_and_take_it_apart(
         assert "right" not in said
         configuration = bed.machines[BALANCER].file("/etc/haproxy/haproxy.cfg").read_text()
         assert f"server {MASTER} 10.0.0.10:6443" in configuration
+        settings = yaml.safe_load((bed.folder() / ansible_files.SETTINGS).read_text())
+        assert settings["loadbalancer_apiserver"] == {"address": "10.0.2.10", "port": 8383}
+        assert {PUBLIC, "10.0.2.10"} <= {*settings["supplementary_addresses_in_ssl_keys"]}
         assert "a master cannot be replaced" in failure(operate("heal_start", "0m000000-server", vnfcInstanceId=["m"]))
         kubespray(operate("scale_start", "1w000000-server"))
         assert bed.names == ["cluster.yml", "remove-node.yml"]
