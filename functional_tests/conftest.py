@@ -63,6 +63,7 @@ _REPORTED = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     instead = "`kind`, a version or the path of a kubeconfig, in place of the bed's own Kubernetes"
     parser.addoption("--cluster", default="", type=testbed.cluster_named, help=instead)
+    parser.addoption("--failovers", type=int, default=1, help="family node_clusters: how often each; of 3 the median is judged")
     parser.addoption("--every-fault", action="store_true", help="family faults: every fault at every request")
     parser.addoption("--every-project", action="store_true", help="family schema_check: the objects of every project")
 

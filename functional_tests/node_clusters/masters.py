@@ -18,6 +18,8 @@ from .site import MASTERS, Server, Site, name_of
 PORT = 16443
 # Seconds for a connection.
 WITHIN = 5.0
+WHOLE_WITHIN = 300.0
+"""Seconds, however busy the host is."""
 
 
 def is_reached(address: str) -> bool:
@@ -87,3 +89,42 @@ def site_label(site: Site, server: Server) -> str:
     """What the kubelet says of its host."""
     node = json.loads(site.kubectl("get", "node", name_of(server), "--output=json"))
     return str(node["metadata"]["labels"]["kubernetes.io/hostname"])
+
+
+def holder(site: Site) -> Server:
+    [one] = site.holders()
+    return one
+
+
+def haproxy(site: Site, server: Server) -> str:
+    """The configuration of HAProxy on a server."""
+    return site.nodes[server.id].machine.run("cat", "/etc/haproxy/haproxy.cfg")
+
+
+def uids(site: Site) -> dict[str, str]:
+    """Of the Nodes, which are others if a server has joined again."""
+    other = next(one for one in site.of(MASTERS) if one != holder(site))
+    listed = json.loads(site.kubectl("get", "nodes", "--output=json", by=other))["items"]
+    return {one["metadata"]["name"]: one["metadata"]["uid"] for one in listed}
+
+
+def is_whole(site: Site) -> bool:
+    """All nodes are Ready, each API server responds, and one master has the virtual IP."""
+    try:
+        ready = [site.kubectl("get", "--raw=/readyz", by=one) for one in site.of(MASTERS)]
+        return ready == ["ok"] * len(ready) and site.ready() == site.names() and len(site.holders()) == 1
+    except RuntimeError:
+        return False
+
+
+def run(line: str, node: Node) -> None:
+    node.machine.run("sh", "-c", line)
+
+
+def runs(node: Node, unit: str) -> bool:
+    """False also while the machine boots."""
+    try:
+        shown = node.machine.run("systemctl", "show", "--property=ActiveState", "--value", f"{unit}.service")
+    except RuntimeError:
+        return False
+    return shown.strip() == "active"
