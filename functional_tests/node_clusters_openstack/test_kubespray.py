@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster of kubespray behind a load balancer, made by Tacker and Heat; the tests share it, in this order.
+"""Clusters of kubespray behind load balancers, made by Tacker and Heat; the tests share the first one, in this order.
 
 The Ansible server is a machine outside of the cloud. The playbooks are a stand-in, which calls kubeadm.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -34,6 +35,8 @@ from .clusters import CANARY, MASTERS, PATIENCE, WORKERS, Place
 
 pytestmark = pytest.mark.alone("tacker")
 SAMPLE, PROJECT = "kubespray", "kubespray"
+SECOND = "kubespray-2"
+"""The VIM of another cluster."""
 BALANCER = "externalLB"
 PORT, NODE_PORT = 8383, 30080
 ADDRESS = str(network.NETWORK[200])
@@ -65,7 +68,7 @@ def ansible(place: Place) -> Iterator[AnsibleServer]:
     server.node.remove()
 
 
-def given(place: Place, ansible: AnsibleServer, version: str = NEWEST.version) -> Body:
+def given(place: Place, ansible: AnsibleServer, version: str = NEWEST.version, vim: str = PROJECT) -> Body:
     balancer = {
         "ssh_cp_name": f"{BALANCER}_CP1_floating_ip",
         "nic_cp_name": f"{BALANCER}_CP1",
@@ -74,7 +77,7 @@ def given(place: Place, ansible: AnsibleServer, version: str = NEWEST.version) -
         "node_ports": [NODE_PORT],
     }
     server = {**ansible.parameters, "ssh_key": place.name, "settings": {"registry_password": CANARY}}
-    sections = {"kubernetes_version": version, "ansible": server, "external_lb_param": balancer}
+    sections = {"vim_name": vim, "kubernetes_version": version, "ansible": server, "external_lb_param": balancer}
     return clusters.request(place, (MASTERS, WORKERS, BALANCER), sections, {"authorized_keys": [place.authorized]})
 
 
@@ -98,11 +101,28 @@ def test_the_rollback_of_an_instantiate_leaves_nothing(
     clusters.leaves_nothing(vnf, tacker, place, tenant, before)
 
 
-def test_servers_of_heat_become_a_cluster_behind_the_load_balancer(
-    vnf: Vnf, tacker: Client, cloud: Body, place: Place, ansible: AnsibleServer, tmp_path: Path, summary: Summary
+def test_two_clusters_are_made_at_once_and_one_goes_alone(
+    vnf: Vnf, make: Callable[[], Vnf], tacker: Client, cloud: Body, place: Place, ansible: AnsibleServer, summary: Summary
 ) -> None:
-    seconds = clusters.timed(vnf, clusters.begin_instantiate(tacker, vnf, cloud, given(place, ansible)))
-    assert len(clusters.nodes(vnf)) == 2
+    """By one Ansible server, each with a folder and a VIM of its own."""
+    other, of_other = make(), dataclasses.replace(place, name=SECOND)
+    operations = [
+        clusters.begin_instantiate(tacker, one, cloud, given(place, ansible, vim=vim))
+        for one, vim in ((vnf, PROJECT), (other, SECOND))
+    ]
+    seconds = [clusters.timed(one, operation) for one, operation in zip((vnf, other), operations, strict=True)]
+    assert [len(clusters.nodes(one)) for one in (vnf, other)] == [2, 2]
+    assert ansible.folders() == {f"k8s-cr-{vnf.id}", f"k8s-cr-{other.id}"}
+    assert clusters.is_vim(vnf, tacker, place) and clusters.is_vim(other, tacker, of_other)
+    assert address(vnf, place) != address(other, of_other)
+    other.terminate()
+    assert ansible.folders() == {f"k8s-cr-{vnf.id}"}
+    assert clusters.is_vim(vnf, tacker, place) and not clusters.is_vim(other, tacker, of_other)
+    summary(f"instantiate of two {sum(seconds):.0f} s")
+
+
+def test_the_cluster_is_behind_its_load_balancer(vnf: Vnf, place: Place, tmp_path: Path) -> None:
+    """Whose floating IP is where the API and a NodePort are."""
     interface = vnf.shown()["vimConnectionInfo"][place.name]["interfaceInfo"]
     assert interface["endpoint"] == f"https://{address(vnf, place)}:{PORT}"
     ca = tmp_path / "ca.pem"
@@ -110,8 +130,6 @@ def test_servers_of_heat_become_a_cluster_behind_the_load_balancer(
     assert requests.get(f"{interface['endpoint']}/readyz", verify=str(ca), timeout=10).text == "ok"
     expose(vnf)
     assert until(partial(is_served, address(vnf, place)), SERVED_WITHIN)
-    assert clusters.is_vim(vnf, tacker, place)
-    summary(f"instantiate {seconds:.0f} s")
 
 
 def test_a_scale_out_outlives_its_conductor(
