@@ -34,6 +34,8 @@ def root_folder(more: tuple[str, ...] = ()) -> Path:
     """The read-only root folder, with `more` packages, made first if need be. Machines put an overlay on it."""
     packages = (*PACKAGES, *more)
     target = cache.folder() / "rootfs" / f"{SUITE}-{cache.digest(*map(str.encode, (SUITE, *packages, *MASKED, *NOT_ENABLED)))}"
+    if target.is_dir():  # another one may be made for minutes
+        return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with (target.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
