@@ -45,13 +45,19 @@ def all_of(site: Site) -> list[tuple[str, float]]:
 
 
 def connection_to(site: Site, server: Server) -> http.client.HTTPSConnection:
-    """By the virtual IP."""
-    for _ in range(watch.MOST):
-        connection, node = watch.connect(site.vims[VIM])
-        if node == name_of(server):
-            return connection
-        connection.close()
-    raise AssertionError(f"the load balancer does not reach {name_of(server)}")
+    """By the virtual IP, whose HAProxy takes a moment to see that a master is back."""
+    found = until(partial(_reached, site, server), BACK_WITHIN)
+    assert found, f"the load balancer does not reach {name_of(server)}"
+    return found
+
+
+def _reached(site: Site, server: Server) -> http.client.HTTPSConnection | None:
+    """The next connection, if it has reached the master."""
+    connection, node = watch.connect(site.vims[VIM])
+    if node == name_of(server):
+        return connection
+    connection.close()
+    return None
 
 
 def cut_off_from(connection: http.client.HTTPSConnection, node: Node) -> None:

@@ -11,12 +11,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from ..testbed.processes import until
 from .script import Body
 
 WITHIN = 10.0
 """Seconds for a connection and the begin of a response."""
-MOST = 12
-"""Connections, in turn, among which each API server has at least one."""
+PATIENCE = 60.0
+"""Seconds until the load balancer has seen that an API server is ready."""
 _PATH = "/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=3000"
 
 
@@ -66,8 +67,11 @@ def on_each(entry: Body, nodes: set[str]) -> Iterator[list[Watch]]:
     """Watches, at least one by the API server of each of these nodes."""
     found: list[Watch] = []
     with ExitStack() as ending:
-        while nodes - {one.node for one in found}:
-            assert len(found) < MOST, "the load balancer does not reach each API server in turn"
+
+        def reaches_all() -> bool:
             found.append(Watch(entry))
             ending.callback(found[-1].close)
+            return nodes <= {one.node for one in found}
+
+        assert until(reaches_all, PATIENCE, pause=0.2), "the load balancer does not reach each API server"
         yield found
