@@ -264,15 +264,24 @@ def _role_groups(objects: Iterable[Object], known: Set[str]) -> dict[ObjectKey, 
     """The API groups whose objects each role may change; an aggregated role has the rules of those that it selects."""
     roles = {key_of(obj): obj for obj in objects if kind_of(obj) in _ROLES}
     own = {key: _changed_groups(role, known) for key, role in roles.items()}
-    groups, budget = dict(own), Budget("Aggregated roles")
+    return {key: own[key].union(*map(own.__getitem__, selected)) for key, selected in _selected(roles).items()}
+
+
+def aggregated(objects: Iterable[Object]) -> dict[ObjectKey, set[ObjectKey]]:
+    """The ClusterRoles that each aggregated ClusterRole selects, without itself."""
+    found = _selected({key_of(obj): obj for obj in objects if kind_of(obj) in _ROLES})
+    return {key: selected - {key} for key, selected in found.items() if selected}
+
+
+def _selected(roles: Mapping[ObjectKey, Object]) -> dict[ObjectKey, set[ObjectKey]]:
+    """The roles that each of `roles` selects by `matchLabels`."""
+    found, budget = {key: set[ObjectKey]() for key in roles}, Budget("Aggregated roles")
     for key, role in roles.items():
         for selector in entries(role, "aggregationRule", "clusterRoleSelectors"):
             wanted = mapping(selector, "matchLabels")
             compared = roles if wanted and budget.allows(len(roles)) else {}
-            for other, candidate in compared.items():
-                if wanted.items() <= labels(candidate).items():
-                    groups[key] |= own[other]
-    return groups
+            found[key] |= {other for other, candidate in compared.items() if wanted.items() <= labels(candidate).items()}
+    return found
 
 
 def _changed_groups(role: Object, known: Set[str]) -> frozenset[str]:

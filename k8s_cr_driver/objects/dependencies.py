@@ -20,6 +20,7 @@ from k8s_cr_driver.objects.backends import (
     Backends,
     Bindings,
     Budget,
+    aggregated,
     callers,
     controllers,
     role_of,
@@ -193,7 +194,9 @@ def _references(objects: Sequence[Object], keys: Collection[ObjectKey]) -> tuple
     For each object those that name it, by kind and name, and by a field that is called like its kind.
 
     Bindings are also of the second for what runs under their accounts. A custom resource that names a Service needs also what
-    responds there: its controller may have to ask that before it takes a finalizer off.
+    responds there: its controller may have to ask that before it takes a finalizer off. An aggregated ClusterRole names those
+    that it selects: when one of these is deleted, Kubernetes applies the rest of its rules, which creates it if it was deleted
+    just before.
     """
     stated: Edges = defaultdict(set)
     by_field: Edges = defaultdict(set)
@@ -208,6 +211,9 @@ def _references(objects: Sequence[Object], keys: Collection[ObjectKey]) -> tuple
                     edges[other].add(key)
         for account in named.accounts:
             accounts[account].add(key)
+    for key, selected in aggregated(objects).items():
+        for other in selected if budget.allows(len(selected)) else ():
+            stated[other].add(key)
     bindings = Bindings(objects)
     for account, users in accounts.items():
         several = bindings.of(account)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from k8s_cr_driver.capi.cluster import Cluster
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects import backends, dependencies
-from k8s_cr_driver.objects.dependencies import DEPENDS_ON, Edges, check, deletion, graph, rank
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON, Edges, check, deletion, graph, rank, written_first
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 
 ADMISSION = "admissionregistration.k8s.io/v1"
@@ -358,6 +358,21 @@ def test_aggregated_roles_and_cluster_admin_make_controllers() -> None:
     assert needed(deletion([TAB, controller, account, role, total, binding]), controller) == {"Tab one"}
     binding["roleRef"]["name"] = "cluster-admin"
     assert needed(deletion([TAB, controller, account, binding]), controller) == {"Tab one"}
+
+
+def test_an_aggregated_role_goes_before_those_that_it_selects() -> None:
+    def role(name: str, labels: dict[str, str], **rest: Any) -> Object:
+        made = obj(RBAC, "ClusterRole", name, **rest)
+        made["metadata"]["labels"] = labels
+        return made
+
+    selects = {"clusterRoleSelectors": [{"matchLabels": {"into": "total"}}, {"matchLabels": {"into": "more"}}]}
+    total = role("total", {"into": "total"}, aggregationRule=selects)  # itself, too
+    one, two, other = role("one", {"into": "total"}), role("two", {"into": "more", "a": "b"}), role("other", {"into": "it"})
+    edges = deletion([one, two, other, total])
+    assert [needed(edges, obj) for obj in (one, two, other, total)] == [{"ClusterRole total"}] * 2 + [set()] * 2
+    objects = [total, one, two, other]
+    assert needed(written_first(objects, graph(objects)), total) == {"ClusterRole one", "ClusterRole two"}
 
 
 def test_deletion_reverses_what_the_author_named_and_has_the_pairs_of_the_hook() -> None:
