@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a workload has left that was deleted with `--cascade=orphan`, by the names that its controller gives."""
+"""What a workload has left that was deleted, by the names that its controller gives: Pods, and claims of a StatefulSet."""
 
 from __future__ import annotations
 
@@ -37,3 +37,21 @@ def test_what_a_workload_has_left(kind: str, metadata: dict[str, Any], is_left: 
 
 def test_other_kinds_leave_nothing() -> None:
     assert not resource_for(obj("example.org/v1", "Set", "web", "default")).has_controlled({"metadata": {"name": "web-0"}})
+
+
+def test_a_stateful_set_leaves_claims_only_of_templates() -> None:
+    """So nothing is said to be kept of one without any, whatever its policy."""
+    spec = {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain"}, "selector": {"matchLabels": {"app": "web"}}}
+    assert resource_for(obj("apps/v1", "StatefulSet", "web", "default", spec=spec)).orphans() is None
+    spec["volumeClaimTemplates"] = [{"metadata": {"name": "data"}}]
+    left = resource_for(obj("apps/v1", "StatefulSet", "web", "default", spec=spec)).orphans()
+    assert (left.selector, left.are_kept, left.names.pattern) == ("app=web", True, "(data)-web-[0-9]+")
+
+
+def test_claims_that_no_label_tells_apart_are_not_looked_for() -> None:
+    spec = {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]}
+    left = resource_for(obj("apps/v1", "StatefulSet", "web", "default", spec=spec)).orphans()
+    assert left.selector is None
+    claim = obj("v1", "PersistentVolumeClaim", "data-web-0", "default")
+    assert left.may_include(claim)
+    assert not left.may_include({**claim, "metadata": {"name": "data-web-0", "namespace": "other"}})
