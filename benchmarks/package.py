@@ -66,7 +66,7 @@ class Instance:
             resources = discover(connection)
             manifests.place(objects, resources.scope_of)
             heard = {"progress": progress} if progress else {}
-            operation = Operation.lasting(self.seconds, id="benchmark", instance=self.id, **heard)
+            operation = Operation("benchmark", self.id, self.seconds, **heard)
             target = WriteContext(Client(connection, resources), Inventory(connection, "default", self.id))
             reconcile(operation, target, [resource_for(obj) for obj in objects], prune=Prune())
             self.requests += connection.count

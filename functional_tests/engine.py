@@ -36,7 +36,7 @@ class Engine:
 
     def reconcile(self, objects: Sequence[Object], seconds: float = PATIENCE, **session: Any) -> None:
         """Instantiates, changes, or, with no objects, terminates."""
-        operation = Operation.lasting(seconds, id="test", instance=self.id, progress=self._hear)
+        operation = Operation("test", self.id, seconds, progress=self._hear)
         with Session(self.endpoint, self._options, operation, inventory_namespace=self._inventories, **session) as run:
             run.reconcile(run.place([dict(one) for one in objects]), prune=Prune(), first=bool(objects))
 

@@ -78,9 +78,8 @@ class Instance:
             crds = crds_of(objects)
             for crd in crds.values():
                 resources.add_crd(crd)
-            deadline = time.monotonic() + self.seconds
             self._operation = operation = Operation(
-                "test", self.id, deadline, self.stop, self._hear, abandon=self.abandon, is_current=self.is_current,
+                "test", self.id, self.seconds, self.stop, self._hear, abandon=self.abandon, is_current=self.is_current,
                 watches=self.watches, no_activity=self.no_activity, **({"timing": self.timing} if self.timing else {}),
             )
             inventory = Inventory(connection, self.inventory_namespace, self.id, self.remembered)

@@ -122,7 +122,7 @@ class Verb:
 
 def lead(endpoint: Endpoint, instance: Instance, step: Step, seconds: float) -> None:
     """Runs one step as one operation; raises what it raises."""
-    operation = Operation.lasting(seconds, id=step.__name__, instance=instance.id)
+    operation = Operation(step.__name__, instance.id, seconds)
     with Session(endpoint, Options(), operation, inventory_namespace=INVENTORIES) as session:
         step(session, instance)
 

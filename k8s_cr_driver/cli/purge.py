@@ -78,6 +78,6 @@ def _remove(cluster: Cluster, instance: Instance, timeout: float, prune: Prune, 
                 if bar.disable and state == "deleted":
                     echo(f"deleted {key}", err=True)
 
-        operation = Operation.lasting(timeout, id="purge", instance=instance.id, progress=heard)
+        operation = Operation("purge", instance.id, timeout, progress=heard)
         target = WriteContext(cluster.client, Inventory(cluster.connection, instance.namespace, instance.id))
         reconcile(operation, target, [], prune=prune)

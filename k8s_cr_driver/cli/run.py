@@ -190,7 +190,7 @@ class _Where:
     @contextlib.contextmanager
     def _operating(self, id: str, seconds: float, board: Board) -> Iterator[Operation]:
         """An operation that Ctrl-C ends; its errors say what stands, and how to go on."""
-        operation = Operation.lasting(seconds, id=id, instance=self.instance, progress=board.progress)
+        operation = Operation(id, self.instance, seconds, progress=board.progress)
         try:
             with _interruptible(operation):
                 yield operation

@@ -315,10 +315,10 @@ def _session(
     seconds = (given or CONF.v2_vnfm.kubernetes_vim_rsc_wait_timeout) + extra
     endpoint = registered_vim.endpoint(stored.vim, stored.project)
     verb.begins(endpoint.url, applies)
-    operation = Operation.lasting(
+    operation = Operation(
+        verb.operation or verb.name,
+        stored.id,
         seconds if verb.operation else CONF.k8s_cr.sync_timeout,
-        id=verb.operation or verb.name,
-        instance=stored.id,
         progress=verb.statistics.progress,
         abandon=abandon,
         traffic=verb.statistics.traffic,

@@ -300,9 +300,8 @@ class Session:
     def _undo(self, refusal: Refused, wanted: Sequence[CustomResource]) -> None:
         """Leaves all to the rollback if the instance had an inventory before, which was lost: only that knows its members."""
         LOG.info("%s: refused (%s); the objects created so far are deleted", self._operation.id, redact(str(refusal)))
-        operation = Operation.lasting(
-            UNDO_SECONDS, id=self._operation.id, instance=self._operation.instance, watches=self._operation.watches
-        )
+        failed = self._operation
+        operation = Operation(failed.id, failed.instance, UNDO_SECONDS, watches=failed.watches)
         inventory = self._context.inventory
         try:
             inventory.fence.check(inventory.read())  # Superseded if another worker has taken the instance over

@@ -37,7 +37,7 @@ def planner(api: FakeApi, tool: Tool, tmp_path: Path) -> Planner:
 
 
 def follow(api: FakeApi, objects: list[Object], digest: str, operation: str = "first") -> None:
-    started = Operation.lasting(30, id=operation, instance=BLUE)
+    started = Operation(operation, BLUE, 30)
     with Session(Endpoint(api.url), Options(plan=digest), started, inventory_namespace="default") as session:
         session.reconcile(session.place(copy.deepcopy(objects)), prune=Prune())
 

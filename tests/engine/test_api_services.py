@@ -63,7 +63,7 @@ def come_back(api: FakeApi, at: int) -> None:
 
 @contextmanager
 def session(api: FakeApi, seconds: float = 60) -> Iterator[Session]:
-    operation = Operation.lasting(seconds, id="test", instance=BLUE)
+    operation = Operation("test", BLUE, seconds)
     with Session(Endpoint(api.url), Options(), operation, inventory_namespace="default") as opened:
         yield opened
 

@@ -137,7 +137,7 @@ def test_a_heal_that_dies_after_the_deletion_of_a_finished_object_can_be_retried
     before = uid_of(api, made)
     kill(api, lambda: api.find("CronTab", "default", "one") is None)
     for is_retry in (False, True):
-        operation = Operation.lasting(60 if is_retry else 3, id="test", instance=BLUE)
+        operation = Operation("test", BLUE, 60 if is_retry else 3)
         with Session(Endpoint(api.url), Options(), operation, inventory_namespace="default") as opened:
             wanted = opened.place([made], {})
             chosen = opened.replacement({"vdu": wanted[0]}, {"vdu": {"one"}}, wanted, everything=False, recreate=True)

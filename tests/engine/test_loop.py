@@ -18,7 +18,7 @@ from tests.instance import BLUE, Instance, config_map
 
 
 def test_an_error_ends_the_run_though_another_request_never_ends() -> None:
-    loop, over = Loop(Operation.lasting(0.2, id="test", instance=BLUE)), threading.Event()
+    loop, over = Loop(Operation("test", BLUE, 0.2)), threading.Event()
     loop.send(lambda: over.wait(20), lambda _: None, lambda _: None)
     loop.refuse(Forbidden("no"))
     with pytest.raises(Forbidden):
@@ -29,7 +29,7 @@ def test_an_error_ends_the_run_though_another_request_never_ends() -> None:
 
 def test_a_late_phase_names_the_seconds_of_the_whole_run() -> None:
     """A wait for a former worker is no part of the time limit, but one of the seconds."""
-    operation = Operation.lasting(60, id="test", instance=BLUE)
+    operation = Operation("test", BLUE, 60)
     loop, deadline = Loop(operation), operation.deadline
     loop.let_pass(0.3)
     assert operation.deadline == pytest.approx(deadline + 0.3, abs=0.01)
@@ -41,7 +41,7 @@ def test_a_late_phase_names_the_seconds_of_the_whole_run() -> None:
 
 def test_the_end_of_a_run_waits_for_a_worker_that_hangs_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "FINISH_LIMIT", 0.2)
-    loop, begun, over = Loop(Operation.lasting(0.2, id="test", instance=BLUE)), threading.Event(), threading.Event()
+    loop, begun, over = Loop(Operation("test", BLUE, 0.2)), threading.Event(), threading.Event()
     loop.send(lambda: (begun.set(), over.wait(20)), lambda _: None, lambda _: None)
     assert begun.wait(20)
     began = time.monotonic()

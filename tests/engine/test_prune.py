@@ -55,7 +55,7 @@ class Queued(Loop):
 def pruner_of(kind: type[Loop]) -> tuple[Pruner, Loop]:
     resources = Resources([Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list"}))])
     connection = Connection(Endpoint("http://127.0.0.1:9"))
-    operation = Operation.lasting(100, id="test", instance=BLUE)
+    operation = Operation("test", BLUE, 100)
     context = WriteContext(Client(connection, resources), Inventory(connection, "default", BLUE))
     loop = kind(operation)
     run = Run(operation, loop, context)

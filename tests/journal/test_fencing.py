@@ -394,7 +394,7 @@ def test_terminate_waits_out_the_time_for_which_a_superseded_worker_may_still_wr
 
 def test_a_worker_that_reconciles_twice_does_not_take_the_instance_back(api: FakeApi) -> None:
     """As a change of package does, whose second set is the whole one."""
-    operation = Operation("first", BLUE, time.monotonic() + 10)
+    operation = Operation("first", BLUE, 10)
     with connection.Connection(Endpoint(api.url)) as connected:
         context = WriteContext(Client(connected, discover(connected)), Inventory(connected, "default", BLUE))
         reconcile(operation, context, [resource_for(config_map("a"))], prune=None)

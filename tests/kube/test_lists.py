@@ -48,7 +48,7 @@ def test_a_list_whose_pages_repeat_is_given_up(api: FakeApi, tokens: list[str]) 
 def test_a_list_that_the_server_has_forgotten_may_be_begun_again(api: FakeApi) -> None:
     send(api, "x")
     api.fail(faults.gone(), query={"continue": "x"})
-    operation = Operation.lasting(60, id="test", instance=BLUE)
+    operation = Operation("test", BLUE, 60)
     assert operation.persist(lambda: count(api)) == 1
     assert [one.query.get("continue") for one in api.requests] == [None, "x", None]
 

@@ -326,7 +326,7 @@ class Life:
         name = worker.name
         self.ledger.note(f"{name} begins to {worker.verb.name}")
         is_current = lambda: self._asked[instance.id] is worker  # noqa: E731
-        operation = Operation(name, instance.id, self.scheduler.now + OPERATION_SECONDS, is_current=is_current)
+        operation = Operation(name, instance.id, OPERATION_SECONDS, is_current=is_current)
         try:
             with Session(
                 Endpoint(instance.id),

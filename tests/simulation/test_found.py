@@ -232,7 +232,7 @@ def stored(instance: Instance) -> InventoryContent:
 
 
 def session(api: FakeApi, **options: bool) -> Session:
-    operation = Operation.lasting(30, id="one", instance=BLUE)
+    operation = Operation("one", BLUE, 30)
     return Session(Endpoint(api.url), Options(**options), operation, inventory_namespace="default")
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import copy
-import time
 
 import pytest
 
@@ -33,6 +32,6 @@ def test_an_object_that_was_a_copy_of_a_created_one_stays_adopted(api: FakeApi, 
         context = WriteContext(Client(connection, discover(connection)), Inventory(connection, "default", blue.id))
         desired = [resource_for(copy.deepcopy(original))]
         preflight.check(context, desired)
-        reconcile(Operation("heal", blue.id, time.monotonic() + 10), context, desired, prune=None)
+        reconcile(Operation("heal", blue.id, 10), context, desired, prune=None)
     blue.terminate()
     assert "users" in api.names(original["kind"])

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -99,7 +98,7 @@ def test_a_scale_in_that_has_lost_the_instance_writes_nothing_more(
 def test_a_scale_in_that_was_retried_elsewhere_annotates_nothing(
     api: FakeApi, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "_operation", dataclasses.replace(session._operation, is_current=lambda: False))
+    monkeypatch.setattr(session._operation, "is_current", lambda: False)
     with pytest.raises(Superseded):
         session.scale(vdu(2), Choice({"Web": pods(api)[:2]}))
     assert not [one for one in api.requests.writes if is_real(one)]
@@ -159,5 +158,5 @@ def test_who_reads_the_vnfcs_of_a_selector_withdraws_no_choice_of_another_instan
 
 
 def opened(api: FakeApi, instance: str) -> Session:
-    operation = Operation.lasting(60, id="test", instance=instance)
+    operation = Operation("test", instance, 60)
     return Session(Endpoint(api.url), Options(), operation, inventory_namespace="default")

@@ -21,7 +21,7 @@ from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, job
 
 
 def session(url: str, **options: bool) -> Session:
-    operation = Operation.lasting(30, id="test", instance=BLUE)
+    operation = Operation("test", BLUE, 30)
     return Session(Endpoint(url), Options(**options), operation, inventory_namespace="default")
 
 

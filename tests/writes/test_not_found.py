@@ -69,7 +69,7 @@ def test_a_takeover_skips_no_object_because_of_a_404_of_the_path(
     with Connection(Endpoint(api.url)) as connection:
         context = WriteContext(Client(connection, discover(connection)), Inventory(connection, "default", BLUE))
         kinds = [GroupKind("", "ConfigMap"), NAMESPACE]
-        operation = Operation.lasting(60, id="test", instance=BLUE)
+        operation = Operation("test", BLUE, 60)
         take_over(operation, context, InTreeDriver("another driver", "OpenAPI-Generator", kinds, "default"))
     assert api.faults_pending == 0
     assert is_managed(api.get(manifest["kind"], manifest["metadata"].get("namespace"), "a"), BLUE)
@@ -78,7 +78,7 @@ def test_a_takeover_skips_no_object_because_of_a_404_of_the_path(
 def test_a_kind_of_a_lost_inventory_is_not_forgotten_because_of_a_404_of_the_path(api: FakeApi) -> None:
     Instance(api.url).reconcile([config_map("a")])
     api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
-    operation = Operation.lasting(60, id="test", instance=BLUE)
+    operation = Operation("test", BLUE, 60)
     with Session(Endpoint(api.url), Options(), operation, inventory_namespace="default") as session:
         api.fail(faults.page_not_found(), method="GET", path="configmaps$", when=lambda request: not request.watch)
         session.recover_inventory([config_map("a")])

@@ -8,7 +8,6 @@ has noticed the loss, so the replacements are counted at the end.
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from k8s_cr_driver.engine.report.not_ready import Report
 from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.engine.watch.informers import Informers
-from k8s_cr_driver.errors import DriverError, Refused, passes
+from k8s_cr_driver.errors import DriverError, Refused
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.watch import Change, Message, Relist
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
@@ -56,7 +55,6 @@ class Replacer:
         self._replacement, self._pruner = replacement, Pruner(run, None)
         self.nodes = self._pruner.nodes
         self.is_whole = False
-        self._waits_since: float | None = None
         self.unfinished: list[Report] = []
 
     @property
@@ -82,10 +80,7 @@ class Replacer:
             self._operation.persist(lambda: self._release_from(lives))
         self._pruner.start(lives)
         for selector, several in self._replacement.to_delete:
-            keys = [key_of(live) for live in several]
-            first = self.nodes[keys[0]]
-            message = functools.partial(self._message, keys)
-            self._informers.follow(first.resource, first.key.namespace, selector, message)
+            self._follow(selector, [key_of(live) for live in several])
 
     def _forget(self, ended: Collection[ObjectKey]) -> None:
         """What has run to its end is to run again, also if this run dies once it has deleted it."""
@@ -99,23 +94,24 @@ class Replacer:
 
     def check(self) -> None:
         """Calls `unfinished` until it reports nothing: then the run `is_whole`."""
-        self._loop.send(self._replacement.unfinished, self._checked, self._failed)
+        self._loop.start(self._check())
 
-    def _checked(self, unfinished: list[Report]) -> None:
-        self.unfinished, self.is_whole = unfinished, not unfinished
-        if unfinished:
-            self._check_later()
+    async def _check(self) -> None:
+        began = time.monotonic()
+        while not self.is_whole:
+            try:
+                self.unfinished = await self._loop.repeat(self._replacement.unfinished)
+            except DriverError as error:
+                self._loop.refuse(error)
+                return
+            self.is_whole = not self.unfinished
+            if self.unfinished:
+                await self._loop.pause(_pause(self._operation.timing, began))
 
-    def _failed(self, error: DriverError) -> None:
-        if passes(error):
-            self._check_later()
-        else:
-            self._loop.refuse(error)
-
-    def _check_later(self) -> None:
-        if self._waits_since is None:
-            self._waits_since = time.monotonic()
-        self._loop.after(_pause(self._operation.timing, self._waits_since), self.check)
+    def _follow(self, selector: str, keys: Sequence[ObjectKey]) -> None:
+        first = self.nodes[keys[0]]
+        place = first.key.namespace
+        self._informers.follow(first.resource, place, selector, lambda message: self._message(keys, message))
 
     def _message(self, keys: Collection[ObjectKey], message: Message) -> None:
         if isinstance(message, Relist):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from k8s_cr_driver.engine.report.diagnosis import Seen
 from k8s_cr_driver.engine.report.progress_log import Timeouts
@@ -47,7 +47,7 @@ class Activity:
         """The run begins to write."""
         self._last = time.monotonic()
         if self._is_on:
-            self._wait()
+            self._loop.start(self._follow())
 
     def observe(self, key: ObjectKey, live: Object | None) -> None:
         """A watch reports an object of the instance; None: it no longer exists."""
@@ -61,23 +61,37 @@ class Activity:
         self._moved[key] = max(at, self._moved.get(key, 0.0))
         self._last = max(at, self._last)
 
-    def _wait(self, at_least: float = SHORTEST) -> None:
-        """Until something may have stood still for its time."""
+    async def _follow(self) -> None:
+        pause = SHORTEST
+        while True:
+            await self._loop.pause(max(pause, self._due_in()))
+            pause, nodes = SHORTEST, self._nodes()
+            if not nodes:
+                self._last = time.monotonic()
+            for node in filter(self._has_grace, nodes.values()):
+                self._moves(node.key, time.monotonic())
+            if not self._still(nodes):
+                continue
+            try:
+                found = await self._loop.call(self._timeouts.look, list(map(Seen.of, nodes.values())))
+            except DriverError:
+                pause = AGAIN
+                continue
+            for key, stamp in found.moved.items():
+                self._moves(key, time.monotonic() - self._age(stamp))
+            for key in found.making:
+                self._moves(key, time.monotonic())
+            nodes = self._nodes()
+            still = self._still(nodes)
+            if still and found.is_whole:
+                raise self._timeouts.stood_still(self._headline(still, nodes), found.reports)
+            pause = SHORTEST if found.is_whole else AGAIN
+
+    def _due_in(self) -> float:
+        """Seconds until something may have stood still for its time."""
         ends = [self._last + self._limit, *(self._moved.get(key, math.inf) + limit for key, limit in self._limits.items())]
         longest = min(self._limit, *self._limits.values(), math.inf)
-        self._loop.after(max(at_least, min(min(ends) - time.monotonic(), longest)), self._check)
-
-    def _check(self) -> None:
-        nodes = self._nodes()
-        if not nodes:
-            self._last = time.monotonic()
-        for node in nodes.values():
-            if self._has_grace(node):
-                self._moves(node.key, time.monotonic())
-        if self._still(nodes):
-            self._loop.start(self._look(list(map(Seen.of, nodes.values()))))
-        else:
-            self._wait()
+        return min(min(ends) - time.monotonic(), longest)
 
     def _has_grace(self, node: Desired | ToDelete) -> bool:
         """Whether the object is being deleted, and its grace period is not over."""
@@ -99,22 +113,6 @@ class Activity:
             return nodes.keys()
         applied = [key for key in self._limits if isinstance(node := nodes.get(key), Desired) and node.phase is Phase.SENT]
         return [key for key in applied if now - self._moved.setdefault(key, now) >= self._limits[key]]
-
-    async def _look(self, seen: Sequence[Seen]) -> None:
-        try:
-            found = await self._loop.call(self._timeouts.look, seen)
-        except DriverError:
-            self._wait(AGAIN)
-            return
-        for key, stamp in found.moved.items():
-            self._moves(key, time.monotonic() - self._age(stamp))
-        for key in found.making:
-            self._moves(key, time.monotonic())
-        nodes = self._nodes()
-        still = self._still(nodes)
-        if still and found.is_whole:
-            raise self._timeouts.stood_still(self._headline(still, nodes), found.reports)
-        self._wait(SHORTEST if found.is_whole else AGAIN)
 
     def _age(self, stamp: str) -> float:
         try:

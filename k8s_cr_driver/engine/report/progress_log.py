@@ -21,7 +21,7 @@ from k8s_cr_driver.engine.report import webhooks
 from k8s_cr_driver.engine.report.clouds import Clouds
 from k8s_cr_driver.engine.report.diagnosis import Findings, Seen, search
 from k8s_cr_driver.engine.report.not_ready import NotReady, Report
-from k8s_cr_driver.engine.run.loop import Run
+from k8s_cr_driver.engine.run.loop import Overdue, Run
 from k8s_cr_driver.engine.run.nodes import Desired, ToDelete
 from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.errors import DriverError
@@ -56,21 +56,39 @@ class Timeouts:
     def start_log(self) -> None:
         self._loop.start(self._log())
 
-    def timeout(self, headline: str) -> NotReady:
+    def overdue(self, late: Overdue) -> NotReady:
+        """What the run waits for now: objects, VNFCs, or kinds that are not listed."""
+        seconds, is_last = f"{late.seconds:.0f}", self._replacer.is_whole
+        unlisted = self._informers.unlisted() if is_last else []
+        if late.headline:
+            return self._not_ready(late.headline)
+        if self._replacer.nodes:
+            return self._not_ready(f"not deleted after {seconds} s")
+        if self._set.awaits:
+            error = self._not_ready(f"not ready after {seconds} s")
+        elif self._set.nodes and not is_last:
+            return NotReady(f"VNFCs are missing, or too many, after {seconds} s:", self._replacer.unfinished)
+        elif self._rest.nodes:
+            error = self._not_ready(f"not deleted after {seconds} s")
+        elif unlisted:
+            error = NotReady(f"After {seconds} s not all kinds of the instance are listed:", ())
+        else:
+            remedy = "Retry, or fail the operation and give a new one a longer wait-timeout."
+            error = NotReady(f"After {seconds} s not all objects of the instance are found. {remedy}", ())
+        return NotReady(error.headline, dict.fromkeys([*error.reports, *unlisted]))
+
+    def stood_still(self, what: str, found: Sequence[Report]) -> NotReady:
+        """With the reports that the search has `found`."""
+        verb = "deleted" if any(isinstance(node, ToDelete) for node in self.open_nodes()) else "ready"
+        return self._not_ready(f"not {verb}, {what}", found)
+
+    def _not_ready(self, headline: str, found: Sequence[Report] | None = None) -> NotReady:
         """One report for each object that the run waits for, after those of their kinds that cannot be read."""
         nodes = self.open_nodes()
         total = max(len(self._set.nodes), len(nodes))
         unread = self._informers.unread({node.key.group_kind for node in nodes})
-        found = self._with_lines(self._reports(map(Seen.of, nodes)))
-        return NotReady(f"{len(nodes)} of {total} objects {headline}:", [*unread, *found])
-
-    def stood_still(self, what: str, found: Sequence[Report]) -> NotReady:
-        """With the reports that the search has `found`."""
-        nodes = self.open_nodes()
-        total = max(len(self._set.nodes), len(nodes))
-        verb = "deleted" if any(isinstance(node, ToDelete) for node in nodes) else "ready"
-        unread = self._informers.unread({node.key.group_kind for node in nodes})
-        return NotReady(f"{len(nodes)} of {total} objects not {verb}, {what}:", [*unread, *self._with_lines(found)])
+        found = self._reports(map(Seen.of, nodes)) if found is None else found
+        return NotReady(f"{len(nodes)} of {total} objects {headline}:", [*unread, *self._with_lines(found)])
 
     def warn_of_optional(self) -> None:
         """Logs and notes each optional object that is not ready at the end, worst first; it sends no request."""
@@ -80,30 +98,6 @@ class Timeouts:
         self._operation.left[:] = found
         for report in found:
             LOG.warning("%s: the optional object is not ready: %s", self._operation.id, report)
-
-    def not_deleted(self, seconds: float) -> NotReady:
-        return self.timeout(f"not deleted after {seconds:.0f} s")
-
-    def not_ready(self, seconds: float) -> NotReady:
-        return self.timeout(f"not ready after {seconds:.0f} s")
-
-    def not_replaced(self, seconds: float) -> NotReady:
-        if self._set.awaits:
-            return self.not_ready(seconds)
-        return NotReady(f"VNFCs are missing, or too many, after {seconds:.0f} s:", self._replacer.unfinished)
-
-    def not_pruned(self, seconds: float) -> NotReady:
-        """Reports the objects that still exist and the kinds that are not listed."""
-        unlisted = self._informers.unlisted()
-        error = NotReady(f"After {seconds:.0f} s not all kinds of the instance are listed:", ())
-        if not unlisted:
-            remedy = "Retry, or fail the operation and give a new one a longer wait-timeout."
-            error = NotReady(f"After {seconds:.0f} s not all objects of the instance are found. {remedy}", ())
-        if self._set.awaits:
-            error = self.not_ready(seconds)
-        elif self._rest.nodes:
-            error = self.not_deleted(seconds)
-        return NotReady(error.headline, dict.fromkeys([*error.reports, *unlisted]))
 
     def _with_lines(self, found: Sequence[Report]) -> Sequence[Report]:
         """With the annotation that would have ended the wait for an object, unless it has a value that was sent."""

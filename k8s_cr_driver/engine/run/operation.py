@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import TypeVar
 
 from k8s_cr_driver.engine.report.not_ready import Report
@@ -75,14 +75,15 @@ SHARE = 0.25
 @dataclass
 class Operation:
     """
-    `deadline` is a time of time.monotonic(); `stop` ends the run within a second. With `abandon` the caller completes the
-    operation whatever is left at the deadline: an object or kind that cannot be listed or deleted then does not keep
-    others from being deleted.
+    It lasts so many `seconds`, until `deadline`, a time of time.monotonic(); `stop` ends the run within a second. With
+    `abandon` the caller completes the operation whatever is left at the deadline: an object or kind that cannot be listed or
+    deleted then does not keep others from being deleted.
     """
 
     id: str
     instance: str
-    deadline: float
+    seconds: InitVar[float]
+    deadline: float = field(init=False)
     stop: threading.Event = field(default_factory=lambda: threading.Event())  # `threading` may be patched
     progress: Progress = _ignore
     abandon: bool = False
@@ -97,31 +98,8 @@ class Operation:
     left: list[Report] = field(default_factory=list)
     """The optional objects that were not ready at the end of its last run, worst first."""
 
-    @classmethod
-    def lasting(
-        cls,
-        seconds: float,
-        *,
-        id: str,
-        instance: str,
-        progress: Progress = _ignore,
-        abandon: bool = False,
-        traffic: Traffic | None = None,
-        is_current: Callable[[], bool] = _always,
-        watches: WatchLimits = WATCH_LIMITS,
-        no_activity: float | None = None,
-    ) -> Operation:
-        return cls(
-            id,
-            instance,
-            time.monotonic() + seconds,
-            progress=progress,
-            abandon=abandon,
-            traffic=traffic or Traffic(),
-            is_current=is_current,
-            watches=watches,
-            no_activity=no_activity,
-        )
+    def __post_init__(self, seconds: float) -> None:
+        self.deadline = time.monotonic() + seconds
 
     def persist(self, request: Callable[[], Result], patience: float = math.inf) -> Result:
         """Repeats a request while its error is transient, for at most `patience` seconds and until the deadline."""

@@ -9,10 +9,8 @@ set does not contain are pruned when the set is ready. Every LCM verb computes a
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from types import TracebackType
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.apply.applier import Applier
@@ -21,7 +19,6 @@ from k8s_cr_driver.engine.apply.desired_set import DesiredSet
 from k8s_cr_driver.engine.delete.replacer import NO_REPLACEMENT, Replacement, Replacer
 from k8s_cr_driver.engine.delete.rest import Rest
 from k8s_cr_driver.engine.report.activity import Activity
-from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.report.progress_log import Timeouts
 from k8s_cr_driver.engine.run.claim import Claim
 from k8s_cr_driver.engine.run.loop import Loop, Overdue, Run
@@ -76,8 +73,13 @@ def reconcile(
     run = Run(operation, Loop(operation), context)
     nodes = DesiredSet(run.resources, desired, last, replacement.keys | replacement.absent)
     claim = Claim(run, nodes, replacement, deletes_all=prune is not None and not desired)
-    with _Reconciliation(run, nodes, prune, replacement, asks=asks) as reconciliation:
+    reconciliation = _Reconciliation(run, nodes, prune, replacement, asks=asks)
+    try:
         return reconciliation.run() if claim.make() else {}
+    except Overdue as late:
+        raise reconciliation.timeouts.overdue(late) from None
+    finally:
+        reconciliation.end()
 
 
 def release(operation: Operation, inventory: Inventory) -> None:
@@ -107,60 +109,41 @@ class _Reconciliation:
         self._replacer = Replacer(run, self._informers, replacement)
         grace_period = prune.grace_period if prune else None
         self._rest = Rest(run, self._set, self._informers, grace_period=grace_period)
-        self._timeouts = Timeouts(run, self._set, self._informers, self._replacer, self._rest)
-        self._activity = Activity(run, self._set.nodes, self._timeouts)
+        self.timeouts = Timeouts(run, self._set, self._informers, self._replacer, self._rest)
+        self._activity = Activity(run, self._set.nodes, self.timeouts)
 
-    def __enter__(self) -> _Reconciliation:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def end(self) -> None:
         self._informers.stop()
         if self._run.loop.finish():
             release(self._run.operation, self._run.context.inventory)
         else:
-            LOG.warning(
-                "%s: a request has not ended, so the next operation waits until it can no longer write", self._run.operation.id
-            )
+            text = "%s: a request has not ended, so the next operation waits until it can no longer write"
+            LOG.warning(text, self._run.operation.id)
 
     def run(self) -> dict[ObjectKey, Object]:
         self._begin()
-        desired, replacer, timeouts = self._set, self._replacer, self._timeouts
+        loop, desired, replacer = self._run.loop, self._set, self._replacer
         self._activity.start()
         replacer.start()
-        self._wait(lambda: not replacer.nodes, timeouts.not_deleted)
+        loop.run(lambda: not replacer.nodes)
         had = self._run.context.inventory.content.kinds if self._prune else frozenset[GroupKind]()
         self._informers.open(kind for kind in desired.kinds | had if self._is_served(kind))
         if self._asks:
             self._ask()
-        self._wait(self._is_ready, timeouts.not_ready)
+        loop.run(self._is_ready)
         replacer.check()
-        self._wait(lambda: replacer.is_whole and self._is_ready(), timeouts.not_replaced)
+        loop.run(lambda: replacer.is_whole and self._is_ready())
         if self._prune:
-            with self._late(timeouts.not_pruned):
-                self._rest.delete()
-        timeouts.warn_of_optional()
+            self._rest.delete()
+        self.timeouts.warn_of_optional()
         return {key: node.live for key, node in desired.nodes.items() if node.live is not None}
-
-    def _wait(self, done: Callable[[], bool], error: Callable[[float], NotReady]) -> None:
-        with self._late(error):
-            self._run.loop.run(done)
-
-    @contextlib.contextmanager
-    def _late(self, error: Callable[[float], NotReady]) -> Iterator[None]:
-        """The `error` after so many seconds of the run, with what it waits for, where the deadline passes meanwhile."""
-        try:
-            yield
-        except Overdue as overdue:
-            raise (self._timeouts.timeout(overdue.headline) if overdue.headline else error(overdue.seconds)) from None
 
     def _ask(self) -> None:
         """Before the first write."""
         asks = Asks(self._run, self._set, self._informers)
-        self._wait(asks.is_listed, self._timeouts.not_ready)
+        self._run.loop.run(asks.is_listed)
         asks.start()
-        self._wait(asks.is_answered, self._timeouts.not_ready)
+        self._run.loop.run(asks.is_answered)
         self._applier.write()
 
     def _is_ready(self) -> bool:
@@ -171,10 +154,9 @@ class _Reconciliation:
         """The instance is this run's."""
         loop, fence = self._run.loop, self._run.context.inventory.fence
         loop.after(WRITE_WITHIN, self._informers.fence)  # until then no write would ask either
-        self._timeouts.start_log()
+        self.timeouts.start_log()
         if fence.has_former:
-            with self._late(self._timeouts.not_ready):
-                loop.let_pass(fence.former_stops_in())
+            loop.let_pass(fence.former_stops_in())
 
     def _is_served(self, kind: GroupKind) -> bool:
         """False for a kind whose CRD is in this set and not established yet."""
