@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The site of a module, whose SITE is the kind of it. kubespray itself is tested if a checkout of it is given."""
+"""The site of a module, whose SITE is the kind of it, and tests that run only if they are asked for."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +12,8 @@ from ..testbed.bed import Environment
 from . import kubespray_itself
 from .site import Site, opened
 
-collect_ignore = [] if kubespray_itself.CHECKOUT else ["test_kubespray_itself.py"]
+_OPTIONS = {"test_kubespray_itself.py": kubespray_itself.CHECKOUT, "test_kernel_nfs.py": os.environ.get("QEMU", "")}
+collect_ignore = [module for module, option in _OPTIONS.items() if not option]
 
 
 @pytest.fixture(scope="module")
