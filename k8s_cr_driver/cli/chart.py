@@ -31,6 +31,8 @@ _INSTALL = "install Helm 3, or give what it renders: helm template ... | k8s-cr 
 _ARCHIVES = (".tgz", ".tar.gz")
 _SERVED = ("apiregistration.k8s.io/v1",)
 """What every cluster serves, and helm without one does not know."""
+WITHOUT_SCHEMA = "--skip-schema-validation"
+"""The option with which helm (3.16 and newer) takes values that values.schema.json refuses."""
 TEMPLATES = 20_000
 """Files of a chart that are looked at."""
 _TEXTS = 64 * 1024 * 1024

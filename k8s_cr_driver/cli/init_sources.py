@@ -13,10 +13,12 @@ from typing import Any
 
 import click
 
+from k8s_cr_driver import redaction
 from k8s_cr_driver.cli import chart, rendering
 from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package.documents import DocumentError, documents
-from k8s_cr_driver.scaffold import parameters, reading, volatile
+from k8s_cr_driver.scaffold import hooks, parameters, reading, volatile
 from k8s_cr_driver.scaffold.model import Choice, ManifestFile, Parameter, Product
 
 
@@ -107,40 +109,55 @@ def _of_chart(one: chart.Chart, wish: Wish) -> Gathered:
     first, second = one.rendered(name), one.rendered(name)
     if not first:
         raise InvalidPackage(f"--from {wish.source}: the chart renders no objects with these values; give others with --set")
-    before, after = ([obj for file in files for obj in file.objects] for files in (first, second))
-    choices = [*volatile.differences(before, after), *volatile.of_templates(one.templates())]
+    before, after = _installed(first), _installed(second)
+    own, given = one.values(), _values({}, wish.values, wish.sets)
+    choices = [*parameters.misspelt(given, own), *volatile.differences(before, after), *volatile.of_templates(one.templates())]
     product = one.product(wish.release)
     if not wish.parameters:
         return Gathered([*first, *one.rules()], product, (), choices)
-    values = _values(one.values(), wish.values, wish.sets)
+    values = _values(own, wish.values, wish.sets)
     declared = [parameters.of_value(name, path, values) for name, path in wish.parameters if path]
     if bare := next((name for name, path in wish.parameters if not path), ""):
         raise click.UsageError(f"--param {bare}: of a chart name the value, too: --param {bare}=PATH")
+    random = volatile.Random(before, after)
     try:
-        files = _with_references(one, wish, declared, name)
+        files = _with_references(one, wish, declared, name, random)
     except InvalidPackage:
         for of in declared if len(declared) > 1 else ():  # which of them it is
-            _with_references(one, wish, [of], name)
+            _with_references(one, wish, [of], name, random)
         raise
-    choices += [Choice(of.description, f"parameter {of.name}", f"--param; a {of.type}, as in the values") for of in declared]
+    choices += [Choice(of.description, f"parameter {of.name}", f"--param; type {of.type}, as in the values") for of in declared]
     return Gathered([*files, *one.rules()], product, declared, choices)
 
 
-def _with_references(one: chart.Chart, wish: Wish, declared: Sequence[Parameter], name: str) -> list[ManifestFile]:
+def _with_references(
+    one: chart.Chart, wish: Wish, declared: Sequence[Parameter], name: str, random: volatile.Random
+) -> list[ManifestFile]:
     """The manifests with references in place of values, once it is certain that the chart does no more with these."""
     paths = dict(wish.parameters)
     options = [word for of in declared for word in parameters.as_set(paths[of.name], f"${{{of.name}}}")]
+    schema: Sequence[str] = ()
     try:
-        files = _escaped(one.rendered(name, *options), declared)
+        rendered = one.rendered(name, *options)
     except InvalidPackage as error:
-        about = parameters.blamed(declared)
-        raise InvalidPackage(f"{about}: the chart does not take a text there; give the value with --set: {error}") from None
+        schema = (chart.WITHOUT_SCHEMA,)  # that refuses a reference, whatever the templates make of it
+        try:
+            rendered = one.rendered(name, *options, *schema)
+        except InvalidPackage:
+            about = f"{parameters.blamed(declared)}: the chart does not take a text there; give the value with --set:"
+            raise InvalidPackage(redaction.lines([about, str(error)])) from None
+    files = _escaped(rendered, declared)
     renderings = []
     for values in ({of.name: of.default for of in declared}, {of.name: parameters.other(of) for of in declared}):
         given = [word for of in declared for word in parameters.as_set(paths[of.name], values[of.name])]
-        renderings.append((values, [obj for file in one.rendered(name, *given) for obj in file.objects]))
-    parameters.check_harmless([obj for file in files for obj in file.objects], declared, renderings)
+        renderings.append((values, _installed(one.rendered(name, *given, *schema))))
+    parameters.check_harmless(_installed(files), declared, renderings, random)
     return files
+
+
+def _installed(files: Sequence[ManifestFile]) -> list[Object]:
+    """What of them becomes objects of the package."""
+    return hooks.installed([obj for file in files for obj in file.objects])
 
 
 def _escaped(files: Sequence[ManifestFile], declared: Sequence[Parameter]) -> list[ManifestFile]:

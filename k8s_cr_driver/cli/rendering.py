@@ -19,7 +19,7 @@ import click
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.package import limits
 from k8s_cr_driver.package.files import SIZE_LIMIT
-from k8s_cr_driver.redaction import redact
+from k8s_cr_driver.redaction import lines, redact
 from k8s_cr_driver.scaffold import reading
 from k8s_cr_driver.scaffold.model import Choice, ManifestFile
 
@@ -76,7 +76,8 @@ def run(command: Sequence[str], remedy: str) -> bytes:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603  # nosec B603
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip() or f"ended with status {done.returncode}"
-        raise InvalidPackage(f"{' '.join(command[:2])}: {redact(said)}")
+        first, *more = said.splitlines()
+        raise InvalidPackage(lines([redact(f"{' '.join(command[:2])}: {first}"), *(redact(f"  {line}") for line in more)]))
     return _bounded(done.stdout, " ".join(command[:2]))
 
 

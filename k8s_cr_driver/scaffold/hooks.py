@@ -47,7 +47,7 @@ def ordered(objects: Sequence[Object], namespace: str) -> tuple[list[Object], li
     `namespace` is that of objects that name none.
     """
     choices = [choice for obj in objects if (choice := _left_out(obj))]
-    kept = [obj for obj in objects if not _left_out(obj)]
+    kept = installed(objects)
     hooks = sorted(_hook(obj) for obj in kept if kind_of(obj) in _JOBS and _times(obj))
     before = [hook.key for hook in hooks if hook.is_first]
     after = [hook.key for hook in hooks if not hook.is_first]
@@ -62,6 +62,11 @@ def ordered(objects: Sequence[Object], namespace: str) -> tuple[list[Object], li
             waits[key_of(obj)] = [before[-1]]
     choices += [_kept(obj, waits.get(key_of(obj), []), is_first=key_of(obj) in before) for obj in kept if _times(obj)]
     return [_rewritten(obj, waits.get(key_of(obj), []), namespace) for obj in kept], choices
+
+
+def installed(objects: Sequence[Object]) -> list[Object]:
+    """The objects without those hooks that are left out."""
+    return [obj for obj in objects if not _left_out(obj)]
 
 
 def _times(obj: Object) -> set[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
@@ -18,7 +18,7 @@ from k8s_cr_driver.objects.fields import mapping, similar, type_name
 from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
 from k8s_cr_driver.package import parameters, substitution
 from k8s_cr_driver.scaffold.model import Choice, Parameter
-from k8s_cr_driver.scaffold.volatile import changed_fields
+from k8s_cr_driver.scaffold.volatile import Random
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:=([^}]*))?\}")
@@ -47,6 +47,17 @@ def of_value(name: str, path: str, values: Mapping[str, Any]) -> Parameter:
     return Parameter(name, _TYPES[type(found)], found, f"{path} of the chart")
 
 
+def misspelt(given: Mapping[str, Any], values: Mapping[str, Any], path: str = "") -> Iterator[Choice]:
+    """The values that somebody gives, and of which the chart has none, but one with nearly the same name."""
+    for key, value in given.items():
+        here = f"{path}.{key}" if path else str(key)
+        if key not in values and (near := similar(str(key), values)):
+            why = f"the chart's values have no {key}; did you mean {near}?"
+            yield Choice(f"{here} of the chart", "given to the chart", why)
+        elif isinstance(value, dict):
+            yield from misspelt(value, mapping(values, key), here)
+
+
 def other(parameter: Parameter) -> Any:
     """Another value of the type, in the form of the default."""
     default = parameter.default
@@ -63,19 +74,25 @@ def other(parameter: Parameter) -> Any:
 
 
 def check_harmless(
-    templates: Sequence[Object], declared: Sequence[Parameter], renderings: Sequence[tuple[Mapping[str, Any], Sequence[Object]]]
+    templates: Sequence[Object],
+    declared: Sequence[Parameter],
+    renderings: Sequence[tuple[Mapping[str, Any], Sequence[Object]]],
+    random: Random,
 ) -> None:
     """InvalidPackage if a chart does more with a value than to put it into its manifests.
 
     `templates` are escaped, with references; `renderings` are what the chart makes of values, by the names of parameters.
+    `random` is of two renderings with the defaults.
     """
     declarations = {one.name: parameters.Declaration(one.name, one.type, one.default, required=False) for one in declared}
+    by_default = substitution.filler(declarations, {one.name: one.default for one in declared})
     for values, objects in renderings:
         fill = substitution.filler(declarations, values)
-        filled = {key_of(one): one for one in map(fill, templates)}
-        lost = filled.keys() ^ {key_of(obj) for obj in objects}
-        changed = ((key_of(obj), name) for obj in objects for name in changed_fields(filled.get(key_of(obj)), obj))
-        for key, what in [*((key, "") for key in sorted(lost)), *changed]:
+        filled = {key_of(one): (one, key_of(by_default(template))) for template in templates for one in [fill(template)]}
+        rendered = {key_of(obj): obj for obj in objects}
+        common = (key for key in rendered if key in filled)
+        changed = ((key, name) for key in common for name in random.changed(filled[key][1], filled[key][0], rendered[key]))
+        for key, what in [*((key, "") for key in random.lost(filled.keys(), rendered.keys())), *changed]:
             how = f"{what}: the chart computes it from" if what else "the chart decides whether it is there by"
             raise InvalidPackage(f"{key}: {how} {blamed(declared)}; give that value with --set in place of --param")
 

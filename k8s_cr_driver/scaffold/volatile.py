@@ -8,10 +8,11 @@ The package has what one rendering without a cluster was, for all its instances.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
-from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.scaffold.model import Choice, few
 
 _SECRET = GroupKind("", "Secret")
@@ -22,6 +23,29 @@ _ASKED = {
     ".Capabilities.APIVersions": "rendered for what helm takes for served; --api-versions adds to that",
     ".Capabilities.KubeVersion": "rendered for helm's own version of Kubernetes; --kube-version names another one",
 }
+
+
+class Random:
+    """What differs between two renderings with the same values, so that no value is the cause of it."""
+
+    def __init__(self, first: Sequence[Object], second: Sequence[Object]) -> None:
+        before, after = ({key_of(obj): obj for obj in several} for several in (first, second))
+        self._names = Counter(map(_nameless, before.keys() - after.keys()))
+        self._fields = {key: set(changed_fields(before[key], after[key])) for key in before.keys() & after.keys()}
+
+    def lost(self, one: Set[ObjectKey], other: Set[ObjectKey]) -> list[ObjectKey]:
+        """The objects that only one of two renderings has, but for those whose names are random."""
+        here, there = (Counter(map(_nameless, keys)) for keys in (one - other, other - one))
+        random = {kind for kind, count in self._names.items() if here[kind] == there[kind] == count}
+        return sorted(key for key in one ^ other if _nameless(key) not in random)
+
+    def changed(self, key: ObjectKey, one: Object, other: Object) -> list[str]:
+        """The fields that differ, but for those of the object `key` that are random."""
+        return [name for name in changed_fields(one, other) if name not in self._fields.get(key, ())]
+
+
+def _nameless(key: ObjectKey) -> ObjectKey:
+    return key._replace(name="")
 
 
 def differences(first: Sequence[Object], second: Sequence[Object]) -> list[Choice]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for `helm` on PATH: its commands and options, and templates with `{{ .Values.a.b }}`, `{{ random }}`, `{{ if }}`.
+"""A stand-in for `helm` on PATH: its commands and options, and templates with `{{ .Values.a.b }}` and `{{ random }}`.
 
 It shows how the tool calls helm and takes what that prints; what Helm makes of charts is Helm's.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 _PROGRAM = """#!{python}
-import io, pathlib, re, sys, tarfile, uuid, yaml
+import io, json, pathlib, re, sys, tarfile, uuid, yaml
 
 def parts(path):
     path = pathlib.Path(path)
@@ -28,6 +28,15 @@ def put(values, path, value):
     for step in way:
         values = values.setdefault(step, {{}})
     values[last] = value
+
+def refused(schema, value, at=""):
+    types = {{"integer": int, "string": str, "object": dict}}
+    if "type" in schema and type(value) is not types[schema["type"]]:
+        yield f"- at '{{at}}': got {{type(value).__name__}}, want {{schema['type']}}"
+    elif value not in schema.get("enum", [value]):
+        yield f"- at '{{at}}': value must be one of {{schema['enum']}}"
+    for name, inner in schema.get("properties", {{}}).items() if isinstance(value, dict) else ():
+        yield from refused(inner, value[name], f"{{at}}/{{name}}")
 
 command, arguments = sys.argv[1], sys.argv[2:]
 if command == "pull":
@@ -45,6 +54,9 @@ elif command == "template":
         if option == "--include-crds":
             crds = True
             continue
+        if option == "--skip-schema-validation":
+            files.pop("values.schema.json", None)
+            continue
         value = options.pop(0)
         if option == "--namespace":
             namespace = value
@@ -55,6 +67,8 @@ elif command == "template":
         elif option in ("--set", "--set-string"):
             path, _, text = value.partition("=")
             put(values, path, text if option == "--set-string" else yaml.safe_load(text))
+    if wrong := list(refused(json.loads(files.get("values.schema.json", "{{}}")), values)):
+        sys.exit("\\n".join(["Error: values don't meet the specifications of the schema(s):", *wrong]))
     def filled(match):
         words = match[1].split()
         if words[0] == "random":

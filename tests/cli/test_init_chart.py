@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tarfile
 from pathlib import Path
 
@@ -45,6 +46,8 @@ metadata: {name: migrate, annotations: {helm.sh/hook: "pre-install,pre-upgrade"}
 spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}
 """,
 }
+PARAMETERS = ["--param", "TAG=image.tag", "--param", "REPLICAS=replicas"]
+RANDOM_NAME = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: once-{{ random }}\n"
 RANDOM = "apiVersion: v1\nkind: Secret\nmetadata: {name: password}\nstringData: {password: '{{ random }}'}\n"
 
 
@@ -175,6 +178,61 @@ def test_what_a_second_rendering_changes_is_named_without_its_value(tool: Tool, 
     assert "stringData.password: as it was rendered" in line
     assert "existingSecret" in line
     assert secret["stringData"]["password"] not in shown
+
+
+@pytest.mark.parametrize("template", [RANDOM, RANDOM_NAME, RANDOM_NAME + "  annotations: {helm.sh/hook: test}\n"])
+def test_what_a_chart_renders_at_random_is_not_blamed_on_a_parameter(
+    tool: Tool, chart: Path, folder: Path, template: str
+) -> None:
+    (chart / "templates/random.yaml").write_text(template)
+    tool.run("init", str(folder), "--from", str(chart), *PARAMETERS)
+    assert "${REPLICAS}" in (folder / "Files/kubernetes/web.yaml").read_text()
+
+
+def test_a_hook_that_is_left_out_is_not_asked_for_a_name(tool: Tool, chart: Path, folder: Path) -> None:
+    (chart / "templates/random.yaml").write_text(RANDOM_NAME + "  annotations: {helm.sh/hook: test}\n")
+    shown = tool.run("init", str(folder), "--from", str(chart)).stdout
+    [line] = (line for line in shown.splitlines() if "once-" in line)
+    assert "left out" in line
+
+
+SCHEMA = {
+    "properties": {
+        "replicas": {"type": "integer"},
+        "image": {"type": "object", "properties": {"tag": {"enum": ["4.5", "4.6"]}}},
+    }
+}
+
+
+def test_a_value_of_which_the_chart_has_a_schema_may_be_a_parameter(tool: Tool, chart: Path, folder: Path) -> None:
+    (chart / "values.schema.json").write_text(json.dumps(SCHEMA))
+    tool.run("init", str(folder), "--from", str(chart), *PARAMETERS)
+    text = (folder / "Files/kubernetes/web.yaml").read_text()
+    assert ("replicas: ${REPLICAS}" in text, "web:${TAG}" in text) == (True, True)
+
+
+def test_a_value_that_the_schema_refuses_is_refused_with_the_lines_of_helm(tool: Tool, chart: Path, folder: Path) -> None:
+    (chart / "values.schema.json").write_text(json.dumps(SCHEMA))
+    shown = tool.run("init", str(folder), "--from", str(chart), "--set", "replicas=two", *PARAMETERS, code=1).stderr
+    assert shown.splitlines()[-1].startswith("  - at '/replicas': got str, want integer")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("replica=3", "did you mean replicas?"),
+        ("image.tga=1", "did you mean tag?"),
+        ("image.tag=1,image.tga=1", "did you mean tag?"),
+        ("image.tag=1,image.digest=1,global.a=2,annotations.a=1", ""),
+    ],
+)
+def test_a_set_value_that_the_chart_does_not_have_is_named(
+    tool: Tool, chart: Path, folder: Path, given: str, expected: str
+) -> None:
+    edit(chart / "values.yaml", "name: web", "name: web\nannotations: {}")
+    shown = tool.run("init", str(folder), "--from", str(chart), "--set", given).stdout
+    assert expected in shown
+    assert ("values have no" in shown) is bool(expected)
 
 
 def test_what_a_chart_asks_the_cluster_is_named(tool: Tool, chart: Path, folder: Path) -> None:
