@@ -82,7 +82,7 @@ CODES: Mapping[str, Explanation] = {
     "parameter": Explanation(
         "A parameter that is not as it seems",
         "A reference ${NAME} without a value is checked with a sample, and one in the form of a shell is left as it is.",
-        "Give the value with --param, or write ${NAME:=default}.",
+        "Write the value in request.json, give it with --param NAME=VALUE, or write ${NAME:=default}.",
     ),
     "reference": Explanation(
         "A reference to an object that the package does not have",

@@ -99,10 +99,11 @@ def init(folder: Path, **options: Any) -> None:
 def _as_before(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """The options, with those of the run before in place of those that are not given."""
     kept = {name: before[name] for name in given if not given[name] and before.get(name)}
-    if kept:
+    told = {name: value for name, value in kept.items() if (name, value) != ("namespace", "default")}
+    if told:
         # Files of values, too: the folder may be that of others.
-        shown = "; ".join(f"{name}: {value}" for name, value in kept.items() if name != "sets")
-        echo(f"As before: {', '.join(kept)}" + (f" ({shown})" if shown else ""), err=True)
+        shown = "; ".join(f"{name}: {value}" for name, value in told.items() if name != "sets")
+        echo(f"As before: {', '.join(told)}" + (f" ({shown})" if shown else ""), err=True)
     id = str(before.get("descriptor_id") or uuid.uuid4())
     return {**given, **kept, "descriptor_id": id}
 
@@ -143,8 +144,10 @@ def _report(folder: Path, choices: Sequence[Choice], namespace: str, outcome: me
     findings, wish = Findings(), Wish(namespace)
     objects = inspect(folder, wish, findings)
     if former and outcome.files and not findings.problems:
-        echo("A change of an instance from the package before to this one:", err=True)
+        before = len(findings.found)
         compare(former, folder, objects, wish, findings)
+        if len(findings.found) > before:
+            echo("A change of an instance from the package before to this one is among the findings [update]", err=True)
     for conflict in outcome.conflicts:
         echo(f"conflict: {conflict}; what is made now is in {folder / init_state.FOLDER}/made", colour="red")
     findings.show()

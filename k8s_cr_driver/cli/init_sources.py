@@ -19,7 +19,7 @@ from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.scaffold import hooks, parameters, reading, volatile
-from k8s_cr_driver.scaffold.model import Choice, ManifestFile, Parameter, Product
+from k8s_cr_driver.scaffold.model import Choice, ManifestFile, Parameter, Product, few
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,13 @@ def _plain(wish: Wish) -> tuple[list[ManifestFile], list[Choice]]:
         return [*rendering.kustomized(path, target), *rendering.rules_of(path)], []
     if path.name in rendering.KUSTOMIZATIONS:
         return [*rendering.kustomized(path.parent, target), *rendering.rules_of(path.parent)], []
-    return rendering.files(path)
+    try:
+        return rendering.files(path)
+    except InvalidPackage as error:
+        if charts := rendering.charts_in(path) if path.is_dir() else []:
+            text = f"--from {path}: is no chart, but has some; name one: {few([str(one) for one in charts])}"
+            raise InvalidPackage(f"{text} ({error})") from None
+        raise
 
 
 def _of_chart(one: chart.Chart, wish: Wish) -> Gathered:

@@ -152,10 +152,11 @@ class _Inspection:
         values, missing = package_input.with_samples(self.declared, self.wish.given, self.wish.requested)
         self.sampled = Sampled(missing)
         if missing:
-            self.findings.warn(
-                "parameter",
-                [f"Parameters without a default: {enumerated(sorted(missing))}. Samples stand for them; use --param"],
+            text = (
+                f"Parameters without a default: {enumerated(sorted(missing))}. Samples stand for them here; an instantiate "
+                "needs their values, in request.json or by --param NAME=VALUE of k8s-cr run"
             )
+            self.findings.warn("parameter", [text])
         return values
 
     def _sets(self) -> Iterator[_Set]:

@@ -8,6 +8,7 @@ another implementation made of it would be another product. They run as the user
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import subprocess  # nosec B404
 import sys
@@ -90,6 +91,12 @@ def _manifests_in(folder: Path) -> list[Path]:
         if path.suffix.lower() in SUFFIXES and path.is_file() and not is_hidden:
             found.append(path)
     return sorted(found)
+
+
+def charts_in(folder: Path) -> list[Path]:
+    """The charts below a folder, but for those within another one."""
+    found = [path.parent for path in itertools.islice(folder.rglob("*"), FILES_LIMIT) if path.name == "Chart.yaml"]
+    return sorted(one for one in found if not set(one.parents) & set(found))
 
 
 def _read(path: Path) -> bytes:

@@ -71,8 +71,9 @@ def role(
 ) -> None:
     """Print a ServiceAccount with just the permissions that the driver needs for PACKAGE, as manifests.
 
-    A Role for each namespace, and a ClusterRole for what is in none. Without a cluster the resources of kinds that the package
-    does not define are named by English grammar, and the kinds are taken for namespaced.
+    A Role for each namespace, and a ClusterRole for what is in none. They have the account's name, so those of another package
+    replace them: give each package an --account of its own. Without a cluster the resources of kinds that the package does not
+    define are named by English grammar, and the kinds are taken for namespaced.
     """
     with package_input.opened(path) as folder:
         objects, unknown = objects_of(folder, given, files, namespace, all_hooks=all_hooks)

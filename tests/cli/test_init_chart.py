@@ -112,6 +112,15 @@ def test_a_chart_that_is_not_there(tool: Tool, chart: Path, folder: Path) -> Non
     assert "helm pull: Error: not found" in tool.run("init", str(folder), "--from", "repository/missing", code=1).stderr
 
 
+def test_a_folder_with_charts_in_it_is_told_from_one_of_manifests(tool: Tool, chart: Path, folder: Path) -> None:
+    inner = chart / "charts/inner"
+    inner.mkdir(parents=True)
+    (inner / "Chart.yaml").write_text("name: inner\nversion: 1.0.0\n")
+    (chart / "templates/if.yaml").write_text("{{ if .Values.debug }}\na: [\n{{ end }}\n")
+    said = tool.run("init", str(folder), "--from", str(chart.parent), code=1).stderr
+    assert f"is no chart, but has some; name one: {chart} (" in said
+
+
 def test_values_become_parameters(tool: Tool, chart: Path, folder: Path) -> None:
     given = ["--param", "TAG=image.tag", "--param", "REPLICAS=replicas", "--param", "DEBUG=debug"]
     tool.run("init", str(folder), "--from", str(chart), *given)
@@ -321,7 +330,8 @@ def test_a_newer_chart_updates_what_was_made_and_keeps_what_the_author_changed(
 def test_the_same_chart_again_changes_nothing(tool: Tool, chart: Path, folder: Path) -> None:
     tool.run("init", str(folder), "--from", str(chart))
     before = {path: path.read_text() for path in folder.rglob("*") if path.is_file()}
-    assert "Nothing to update" in tool.run("init", str(folder), "--from", str(chart)).stderr
+    said = tool.run("init", str(folder), "--from", str(chart)).stderr
+    assert said == f"Nothing to update in {folder}: 0 errors, 0 warnings, 0 conflicts\n"
     assert {path: path.read_text() for path in folder.rglob("*") if path.is_file()} == before
 
 
@@ -346,7 +356,9 @@ def test_what_a_change_to_the_new_package_cannot_apply_is_said(tool: Tool, chart
     tool.run("init", str(folder), "--from", str(chart))
     edit(chart / "templates/web.yaml", "matchLabels: {app: web}", "matchLabels: {app: web, b: c}")
     edit(chart / "templates/web.yaml", "metadata: {labels: {app: web}}", "metadata: {labels: {app: web, b: c}}")
-    assert "spec.selector is immutable and changes" in tool.run("init", str(folder), "--from", str(chart), code=1).stdout
+    result = tool.run("init", str(folder), "--from", str(chart), code=1)
+    assert "spec.selector is immutable and changes" in result.stdout
+    assert "from the package before to this one is among the findings [update]" in result.stderr
 
 
 def test_a_run_that_was_killed_is_finished_by_the_next(

@@ -299,7 +299,8 @@ def test_the_warnings_of_a_package_are_shown_when_it_is_written(tool: Tool, tmp_
     objects = [config_map("${NAME}", size="${SIZE}")]
     folder, archive = write_package(tmp_path / "p", objects, parameters=parameters), tmp_path / "a.csar"
     result = tool.run("package", str(folder), "-o", str(archive))
-    assert "warning: Parameters without a default: NAME, SIZE. Samples stand for them; use --param" in result.stdout
+    assert "warning: Parameters without a default: NAME, SIZE. Samples stand for them here" in result.stdout
+    assert "an instantiate needs their values, in request.json or by --param NAME=VALUE of k8s-cr run" in result.stdout
     assert archive.exists()
 
 
