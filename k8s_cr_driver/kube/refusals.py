@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import email.utils
 import math
+import re
 from collections.abc import Mapping
 from http.client import responses
 
@@ -27,6 +28,15 @@ CAUSES = 2_000
 
 NO_STATUS = "the response is no Status of a Kubernetes API server"
 """What is said of an error without one."""
+
+_UNANSWERED = re.compile(r'failed calling webhook \\{0,4}"([^"\\]{1,253})\\{0,4}"')
+"""apiserver, pkg/admission/plugin/webhook/errors (ToStatusErr) and generic/webhook: the call itself has failed."""
+
+
+def unanswered_webhook(text: str) -> str:
+    """The name of the webhook that has not responded, as an error says it; "" for another error."""
+    found = _UNANSWERED.search(text)
+    return found[1] if found else ""
 
 
 def refusal(attempt: str, error: ApiException, url: str, sent: SentValues) -> Exception:

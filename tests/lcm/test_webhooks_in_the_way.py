@@ -17,7 +17,7 @@ from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.objects.marks import KEEP
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import BLUE, config_map, obj
+from tests.instance import BLUE, config_map, crontab, crontab_crd, obj
 from tests.lcm.instance import Instance, make_vnfd
 from tests.lcm.web import deployment
 
@@ -158,6 +158,56 @@ def test_what_stays_or_is_of_others_is_not_deleted_for_it(cluster: FakeApi, tmp_
         one.terminate(**{"wait-timeout": 3})
     assert cluster.find(*GUARD) is not None and cluster.names("Deployment") == ["web"]
     assert "exempt it from the webhook or policy" in str(raised.value.detail)
+
+
+def protected_package(**metadata: Any) -> list[Object]:
+    """A custom resource, and a webhook that is asked when it is deleted."""
+    configuration = guard()
+    rule = {"apiGroups": ["stable.example.com"], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["crontabs"]}
+    configuration["webhooks"][0]["rules"] = [rule]
+    configuration["metadata"].update(metadata)
+    service = obj("v1", "Service", "guard", "default", spec={"selector": {"app": "web"}, "ports": [{"port": 443}]})
+    protected = crontab("one")
+    protected["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
+    return [deployment(1), crontab_crd(), protected, service, configuration]
+
+
+def is_deletion(request: Request) -> bool:
+    return request.method == "DELETE" and request.path.endswith("crontabs/one")
+
+
+def test_a_terminate_deletes_a_webhook_of_its_own_that_never_responds(
+    cluster: FakeApi, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = Instance(cluster, tmp_path, protected_package())
+    one.instantiate()
+
+    def is_stopped(request: Request) -> bool:
+        return is_deletion(request) and cluster.find(*GUARD) is not None
+
+    cluster.fail(faults.webhook_down(NAME), when=is_stopped, times=10_000)
+    one.terminate(**{"wait-timeout": 10})
+    assert cluster.names("CustomResourceDefinition") == cluster.names(GUARD[0]) == cluster.names("Deployment") == []
+    assert any("guard is deleted before CronTab" in record.getMessage() for record in caplog.records)
+
+
+def test_one_that_responds_again_goes_after_what_it_protects(cluster: FakeApi, tmp_path: Path) -> None:
+    one = Instance(cluster, tmp_path, protected_package())
+    one.instantiate()
+    cluster.fail(faults.webhook_down(NAME), when=is_deletion, times=2)
+    cluster.requests.clear()
+    one.terminate(**{"wait-timeout": 40})
+    deleted = [request.path.rpartition("/")[2] for request in cluster.requests.select("DELETE")]
+    assert deleted.index("one") < deleted.index("guard")
+
+
+def test_one_that_is_kept_is_not_deleted_for_it(cluster: FakeApi, tmp_path: Path) -> None:
+    one = Instance(cluster, tmp_path, protected_package(annotations={KEEP: "true"}))
+    one.instantiate()
+    cluster.fail(faults.webhook_down(NAME), when=is_deletion, times=10_000)
+    with pytest.raises(sol_ex.SolException, match="guard has this webhook"):
+        one.terminate(**{"wait-timeout": 4})
+    assert cluster.find(*GUARD) is not None
 
 
 def test_a_heal_deletes_no_webhook(cluster: FakeApi, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.delete.collected import Garbage, Gone, is_taken, may_be_held, owner_names, owner_uids
 from k8s_cr_driver.engine.delete.departures import Departures
+from k8s_cr_driver.engine.delete.own_webhooks import OwnWebhooks
 from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.engine.run.nodes import Phase, ToDelete
 from k8s_cr_driver.engine.watch.informers import Informers
@@ -58,6 +59,7 @@ class Pruner:
         self.gone = Gone()
         self._garbage = Garbage(run, self.nodes)
         self._departures = Departures(run, self.nodes)
+        self._own_webhooks = OwnWebhooks(run, self.nodes, self._free)
         self._kept: set[ObjectKey] = set()
 
     def start(self, lives: Sequence[Object], *, released: Collection[ObjectKey] = (), with_orphans: bool = False) -> None:
@@ -274,12 +276,19 @@ class Pruner:
         if passes(error) or (isinstance(error, ApiError) and error.status == 409) or self._may_be_admitted_later(node, error):
             node.phase, node.error = Phase.BACKOFF, error
             self._run.loop.after(node.backoff(), self._retry, node)
+            self._own_webhooks.mind(node)
             has_changed = isinstance(error, ApiError) and error.status == 409
             if node.is_gone or node.is_unwatched or has_changed:
                 self._run.loop.start(self._read(node))
         else:
             node.phase = Phase.SENT
             self._refused(node, error)
+
+    def _free(self, node: ToDelete) -> None:
+        """It waits for nothing any more."""
+        if node.live is not None and self.deletes(node.live):
+            node.needs.clear()
+            self._try(node)
 
     def _may_be_admitted_later(self, node: ToDelete, error: DriverError) -> bool:
         """Whether a webhook has denied the deletion, and an object still goes that may be the reason: a user of this one."""

@@ -7,13 +7,13 @@ The API server's error names a webhook, but neither its configuration nor its Se
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
 from k8s_cr_driver.engine.delete.replacer import Replacement
 from k8s_cr_driver.errors import DriverError, Said
 from k8s_cr_driver.journal.entries import NOTHING
 from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.refusals import unanswered_webhook
 from k8s_cr_driver.objects.fields import entries, field
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.objects.marks import is_managed
@@ -21,14 +21,12 @@ from k8s_cr_driver.plan.decision import stays
 from k8s_cr_driver.writes.context import WriteContext, has_gone, selector
 from k8s_cr_driver.writes.write_errors import ADMISSION
 
-_UNANSWERED = re.compile(r'failed calling webhook \\{0,4}"([^"\\]{1,253})\\{0,4}"')
-"""apiserver, pkg/admission/plugin/webhook/errors (ToStatusErr) and generic/webhook: the call itself has failed."""
 _CONFIGURATIONS = sorted(kind for kind in ADMISSION if kind.kind.endswith("WebhookConfiguration"))
 
 
 def is_unanswered(error: BaseException) -> bool:
     """Whether a write was refused because a webhook does not respond."""
-    return _UNANSWERED.search(str(error)) is not None
+    return bool(unanswered_webhook(str(error)))
 
 
 def is_denied(error: BaseException) -> bool:
@@ -38,13 +36,13 @@ def is_denied(error: BaseException) -> bool:
 
 def remedy(client: Client, text: str) -> str:
     """Which configuration has the webhook that does not respond by `text`, and what to do; "" if `text` says no such thing."""
-    found = _UNANSWERED.search(text)
-    if found is None:
+    name = unanswered_webhook(text)
+    if not name:
         return ""
     for kind in _CONFIGURATIONS:
         for live in _listed(client, kind):
             for webhook in entries(live, "webhooks"):
-                if webhook.get("name") == found[1]:
+                if webhook.get("name") == name:
                     return f"{key_of(live)} has this webhook: {_server(webhook)}, or delete that configuration"
     return ""
 
