@@ -77,8 +77,9 @@ class _Fields(NamedTuple):
     """Those members that no run is known to have written: others may have created objects of their names before."""
     finished: frozenset[tuple[ObjectKey, str]] = frozenset()
     """Objects that have run to their end, with the digest of their manifest: they do not run again when they vanish."""
-    late: frozenset[ObjectKey] = frozenset()
-    """Members that leave orphans, and that the instance has brought after it began: what is older is not theirs."""
+    early: frozenset[ObjectKey] = frozenset()
+    """Those that leave orphans and that the instance had when it began, also after they have gone. What is older than any
+    other is not its orphan."""
 
 
 class InventoryContent(_Fields):
@@ -164,7 +165,7 @@ def _values(content: InventoryContent) -> dict[str, Any]:
     values = {"finished": finished, "adopted": _grouped(content.adopted), "adopted-uids": content.uids_in_order()}
     members = {} if content.members is None else {"members": _grouped(content.members)}
     new = {"new": True if content.new == content.members else _grouped(content.new)} if content.new else {}
-    return {**values, **members, **new, **({"late": _grouped(content.late)} if content.late else {})}
+    return {**values, **members, **new, **({"early": _grouped(content.early)} if content.early else {})}
 
 
 def inventory_name(instance: str) -> str:
@@ -217,7 +218,7 @@ def parse(live: Object) -> InventoryContent:
             members=keys,
             new=(keys or frozenset()) if new is True else frozenset(_keys(new or {})),
             finished=frozenset((_key(*key), digest) for *key, digest in _stored(live, "finished") or []),
-            late=frozenset(_keys(_stored(live, "late") or {})),
+            early=frozenset(_keys(_stored(live, "early") or {})),
         )
 
 

@@ -118,7 +118,7 @@ class Inventory:
             worker=self.fence.worker,
             members=None if base.members is None else base.members | brought,
             new=base.new | brought,
-            late=base.late if self._creates else base.late | (brought & frozenset(leaving)),
+            early=frozenset(leaving) if self._creates else base.early,
         )
         asked_at = time.monotonic()
         self._store.uid = found.uid if found else ""  # else the apply would create one that no longer exists by then
@@ -147,7 +147,6 @@ class Inventory:
                 members=members,
                 finished=frozenset(one for one in content.finished if one[0] in members),
                 new=frozenset(),
-                late=content.late & members,
                 released=not self.fence.former_may_write(),
             )
 

@@ -101,8 +101,8 @@ def find_orphans(context: WriteContext, lives: Collection[Object]) -> list[tuple
     for live, orphans in owners:
         if resource := context.resources.find(orphans.kind, orphans.version):
             own = _created(live) or content.created
-            # The controller may have made older ones for others; of one that is not late, the inventory may have been lost
-            began = own if key_of(live) in content.late else min(content.created, own)
+            # The controller may have made older ones for others; an inventory that was lost is younger than both
+            began = min(content.created, own) if key_of(live) in content.early else own
             among = [one for one in _find(context, resource, orphans, began) if _is_made_by_controller(one, live, began)]
             found += [(resource, one) for one in among if not others.may_have_left(one, live)]
     return found
