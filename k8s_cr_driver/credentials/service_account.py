@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from k8s_cr_driver.errors import ConnectionFailed, DriverError
+from k8s_cr_driver.errors import ApiError, ConnectionFailed, DriverError
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
@@ -50,7 +50,14 @@ def _applied(client: Client, manifest: Object, manager: str) -> Object:
     resource = client.resources.find(kind_of(manifest))
     if resource is None:
         raise DriverError(f"{key_of(manifest)}: the cluster does not serve this kind")
-    return client.apply(resource, manifest, manager, force=True)
+    key = key_of(manifest)
+    try:
+        return client.apply(resource, manifest, manager, force=True)
+    except ApiError as error:
+        if error.status == 404 and key.namespace:
+            remedy = f"kubectl create namespace {key.namespace}"
+            raise DriverError(f"{key}: the Namespace {key.namespace} does not exist; make it: {remedy}") from None
+        raise
 
 
 def _token(client: Client, secret: Object) -> str:

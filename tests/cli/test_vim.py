@@ -103,6 +103,11 @@ def test_the_account_of_another_package_has_its_permissions_then(
     assert (rule["resources"], events["resources"]) == (["configmaps"], ["events"])
 
 
+def test_an_account_in_a_namespace_that_does_not_exist_has_a_remedy(tool: Tool, folder: Path, namespaces: None) -> None:
+    error = tool.run("vim", "--package", str(folder), "--account", "tacker/web", code=3).stderr
+    assert "tacker does not exist; make it: kubectl create namespace tacker" in error
+
+
 def test_an_account_needs_a_package(tool: Tool) -> None:
     assert "needs --package" in tool.run("vim", "--account", "a", code=2).stderr
 
