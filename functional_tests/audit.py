@@ -19,8 +19,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from k8s_cr_driver.journal.entries import parse
 from k8s_cr_driver.journal.inventory import INVENTORY_LABEL
+from k8s_cr_driver.journal.stored_form import parse
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, ObjectKey, key_of, kind_of, labels
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL, manager
 

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.journal.entries import INVENTORY_LABEL, parse
+from k8s_cr_driver.journal.stored_form import INVENTORY_LABEL, parse
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover

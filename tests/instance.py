@@ -19,8 +19,8 @@ from k8s_cr_driver.engine.run.nodes import Desired
 from k8s_cr_driver.engine.run.operation import Operation, Timing, WatchLimits
 from k8s_cr_driver.engine.run.reconcile import Prune, reconcile
 from k8s_cr_driver.errors import DriverError
-from k8s_cr_driver.journal.entries import NOTHING, InventoryContent
 from k8s_cr_driver.journal.inventory import Inventory
+from k8s_cr_driver.journal.stored_form import NOTHING, InventoryContent
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover

@@ -22,7 +22,7 @@ from k8s_cr_driver.engine.report.clouds import Clouds
 from k8s_cr_driver.engine.report.not_ready import Report
 from k8s_cr_driver.engine.watch import discovery_gaps
 from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, InvalidRequest, TransportError
-from k8s_cr_driver.journal.entries import INVENTORY_LABEL, SPOILED, InventoryContent, is_inventory, parse
+from k8s_cr_driver.journal.stored_form import INVENTORY_LABEL, SPOILED, InventoryContent, is_inventory, parse
 from k8s_cr_driver.kube import kubeconfig as kubeconfigs
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import METADATA_LIST, Connection

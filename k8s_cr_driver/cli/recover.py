@@ -11,8 +11,8 @@ import click
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.output import confirmed, counted, echo
-from k8s_cr_driver.journal.entries import INVENTORY_LABEL
 from k8s_cr_driver.journal.inventory import Inventory
+from k8s_cr_driver.journal.stored_form import INVENTORY_LABEL
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, key_of, kind_of, labels
 from k8s_cr_driver.objects.marks import has_been_adopted, is_managed
 from k8s_cr_driver.package import manifests

@@ -22,8 +22,8 @@ import uuid
 from pathlib import Path
 
 from k8s_cr_driver.errors import Superseded
-from k8s_cr_driver.journal.entries import InventoryContent
 from k8s_cr_driver.journal.store import InventoryStore
+from k8s_cr_driver.journal.stored_form import InventoryContent
 from k8s_cr_driver.kube.connection import WRITE_CONNECT_TIMEOUT, WRITE_TIMEOUT
 
 _PROC = Path("/proc")

@@ -16,9 +16,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from k8s_cr_driver.errors import ApiError, NotConnected, TransportError
-from k8s_cr_driver.journal.entries import INVENTORY_LABEL, NOTHING, UID_DIGITS, InventoryContent
 from k8s_cr_driver.journal.fence import Fence
 from k8s_cr_driver.journal.store import InventoryStore
+from k8s_cr_driver.journal.stored_form import INVENTORY_LABEL, NOTHING, UID_DIGITS, InventoryContent
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.objects.marks import is_copy, is_managed

@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Iterable
 
 from k8s_cr_driver.errors import ApiError, Contended, Forbidden, InvalidPackage, Refused, Said, Unreadable
-from k8s_cr_driver.journal.entries import (
+from k8s_cr_driver.journal.stored_form import (
     CONFIG_MAP,
     INVENTORY_LABEL,
     INVENTORY_MANAGER,

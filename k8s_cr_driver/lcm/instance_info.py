@@ -16,8 +16,8 @@ from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 
 from k8s_cr_driver.errors import InvalidRequest, Refused
-from k8s_cr_driver.journal.entries import NOTHING, InventoryContent, known_uids
 from k8s_cr_driver.journal.inventory import Inventory
+from k8s_cr_driver.journal.stored_form import NOTHING, InventoryContent, known_uids
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, labels
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from k8s_cr_driver.vnf import counts, vdus

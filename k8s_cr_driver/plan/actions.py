@@ -13,7 +13,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from k8s_cr_driver.journal.entries import InventoryContent
+from k8s_cr_driver.journal.stored_form import InventoryContent
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, labels
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL, SHARED, appliers, is_managed, users
 from k8s_cr_driver.plan import DIGITS

@@ -11,7 +11,7 @@ import enum
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from k8s_cr_driver.journal.entries import InventoryContent
+from k8s_cr_driver.journal.stored_form import InventoryContent
 from k8s_cr_driver.objects.crds import defined_by, is_refused
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, is_of_every_namespace, key_of
 from k8s_cr_driver.objects.marks import KEEP, SHARED, is_created, is_kept, users

@@ -17,7 +17,7 @@ from k8s_cr_driver import logs
 from k8s_cr_driver.capi import contract
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import ApiError, DriverError, Superseded
-from k8s_cr_driver.journal.entries import InventoryContent
+from k8s_cr_driver.journal.stored_form import InventoryContent
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import Refused
-from k8s_cr_driver.journal.entries import InventoryContent
+from k8s_cr_driver.journal.stored_form import InventoryContent
 from k8s_cr_driver.objects.keys import Object, key_of, kind_of
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.context import WriteContext

@@ -18,8 +18,8 @@ from typing import Any
 
 from k8s_cr_driver.engine.run.nodes import Desired
 from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Refused
-from k8s_cr_driver.journal.entries import INVENTORY_LABEL
 from k8s_cr_driver.journal.store import check_outlives
+from k8s_cr_driver.journal.stored_form import INVENTORY_LABEL
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource, discover

@@ -31,8 +31,8 @@ from k8s_cr_driver.errors import (
     Superseded,
     TransportError,
 )
-from k8s_cr_driver.journal.entries import NOTHING, InventoryContent
 from k8s_cr_driver.journal.inventory import Inventory
+from k8s_cr_driver.journal.stored_form import NOTHING, InventoryContent
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resources, discover

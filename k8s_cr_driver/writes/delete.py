@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Contended
-from k8s_cr_driver.journal.entries import INVENTORY_MANAGER
+from k8s_cr_driver.journal.stored_form import INVENTORY_MANAGER
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by, is_refused

@@ -18,8 +18,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from k8s_cr_driver.errors import ApiError, Contended, TransportError, passes
-from k8s_cr_driver.journal.entries import InventoryContent
 from k8s_cr_driver.journal.inventory import Inventory
+from k8s_cr_driver.journal.stored_form import InventoryContent
 from k8s_cr_driver.kube.client import CRDS
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource, Resources

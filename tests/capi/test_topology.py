@@ -70,7 +70,7 @@ def test_two_vdus_of_one_part_are_an_error_that_names_it() -> None:
         vdus.assign([resource_for(cluster(1, **{"md-0": 1}))], {"A": node("md-0"), "B": node("md-0")})
 
 
-def test_entries_of_one_name_are_an_error_that_lists_them() -> None:
+def test_stored_form_of_one_name_are_an_error_that_lists_them() -> None:
     manifest = with_pool(cluster(1, **{"md-0": 1}), name="md-0")
     with pytest.raises(InvalidPackage, match=r"several objects: .*machineDeployments/md-0, .*machinePools/md-0\."):
         vdus.assign([resource_for(manifest)], {"A": node("md-0")})

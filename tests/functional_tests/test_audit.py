@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from functional_tests.audit import CONTROLLER_OF_CLAIMS, DRIVER, judge, strangers
-from k8s_cr_driver.journal.entries import InventoryContent, form
 from k8s_cr_driver.journal.inventory import INVENTORY_LABEL
+from k8s_cr_driver.journal.stored_form import InventoryContent, form
 from k8s_cr_driver.objects.keys import ObjectKey
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL, manager
 from k8s_cr_driver.vnf import scale_in

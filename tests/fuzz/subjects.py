@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from k8s_cr_driver import redaction
 from k8s_cr_driver.errors import DriverError
-from k8s_cr_driver.journal import entries
+from k8s_cr_driver.journal import stored_form
 from k8s_cr_driver.kube import kubeconfig, responses
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.keys import key_of, kind_of
@@ -69,9 +69,9 @@ def _inventory(parts: tuple[dict[str, str], dict[str, str]]) -> None:
     annotations, data = parts
     metadata = {"name": "a", "uid": "b", "resourceVersion": "1", "annotations": annotations}
     live = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data, "binaryData": data}
-    entries.is_inventory(live)
-    entries.parse_foreign(live)
-    entries.parse(live)
+    stored_form.is_inventory(live)
+    stored_form.parse_foreign(live)
+    stored_form.parse(live)
 
 
 def _response(live: Any) -> None:

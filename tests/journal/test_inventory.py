@@ -13,8 +13,8 @@ import pytest
 
 from k8s_cr_driver.errors import Contended, Forbidden, Refused, Superseded, TransportError
 from k8s_cr_driver.journal import fence
-from k8s_cr_driver.journal.entries import VERSION, InventoryContent, parse, parse_foreign
 from k8s_cr_driver.journal.inventory import Inventory
+from k8s_cr_driver.journal.stored_form import VERSION, InventoryContent, parse, parse_foreign
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey

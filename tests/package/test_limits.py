@@ -202,7 +202,7 @@ def with_field(**field: Any) -> Object:
     ],
     ids=["uniqueItems", "set", "map"],
 )
-def test_entries_that_must_differ_take_linear_time(field: dict[str, Any], entry: Callable[[int], Any]) -> None:
+def test_stored_form_that_must_differ_take_linear_time(field: dict[str, Any], entry: Callable[[int], Any]) -> None:
     """An API server refuses uniqueItems in a CRD, because each entry would be compared with each other one."""
     items = {"x-kubernetes-preserve-unknown-fields": True}
     crd = with_field(type="array", items=items, **field)

@@ -13,8 +13,8 @@ import yaml
 from k8s_cr_driver.capi.cluster import UNREACHABLE
 from k8s_cr_driver.capi.control_plane import EXTERNAL_ETCD
 from k8s_cr_driver.errors import InvalidPackage
-from k8s_cr_driver.journal.entries import InventoryContent, form
 from k8s_cr_driver.journal.inventory import INVENTORY_LABEL
+from k8s_cr_driver.journal.stored_form import InventoryContent, form
 from k8s_cr_driver.objects import marks
 from k8s_cr_driver.objects.immutable import REPLACE
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object

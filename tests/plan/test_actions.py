@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.journal.entries import InventoryContent
+from k8s_cr_driver.journal.stored_form import InventoryContent
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.objects.marks import CREATED_BY_US, KEEP, manager, used_by
 from k8s_cr_driver.plan.actions import Action, Answer, Contents, Do, digest, may_go, plan

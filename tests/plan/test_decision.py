@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.journal.entries import InventoryContent
+from k8s_cr_driver.journal.stored_form import InventoryContent
 from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.plan.decision import ANNOTATED, EXISTED, IN_EACH, IN_USE, Way, decide, holds
 from tests.instance import BLUE, GREEN, config_map, crontab, crontab_crd, obj

@@ -20,7 +20,7 @@ from greenlet import GreenletExit
 
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import DriverError, NotOurs, Refused
-from k8s_cr_driver.journal.entries import NOTHING, InventoryContent
+from k8s_cr_driver.journal.stored_form import NOTHING, InventoryContent
 from k8s_cr_driver.kube import connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.vnf.additional_params import Options

@@ -57,7 +57,7 @@ MUTANTS = {
         {"journal.fence.Fence.has_former": False}, _features("two workers", "latency"), "is left", found_by=388
     ),
     "what others have created again is no member": Mutant(
-        {"journal.entries.InventoryContent.is_member": _no}, _features("recreated"), "is left", found_by=1
+        {"journal.stored_form.InventoryContent.is_member": _no}, _features("recreated"), "is left", found_by=1
     ),
     "guests do not keep a Namespace or CRD": Mutant(
         {"writes.guests.Guests.reasons": lambda _, lives: dict.fromkeys(map(key_of, lives), "")},

@@ -12,8 +12,8 @@ from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.engine.run.reconcile import Prune
 from k8s_cr_driver.errors import Contended, NotOurs, Stopped, Superseded
 from k8s_cr_driver.journal import fence
-from k8s_cr_driver.journal.entries import NOTHING, InventoryContent
 from k8s_cr_driver.journal.inventory import Inventory
+from k8s_cr_driver.journal.stored_form import NOTHING, InventoryContent
 from k8s_cr_driver.kube import backoff, watch
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from k8s_cr_driver.errors import Conflict, NotOurs, Refused
-from k8s_cr_driver.journal.entries import inventory_name
+from k8s_cr_driver.journal.stored_form import inventory_name
 from k8s_cr_driver.objects.keys import labels
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from tests.fake_api import deletion, errors

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.errors import Conflict, NotOurs, Superseded
-from k8s_cr_driver.journal.entries import NOTHING
 from k8s_cr_driver.journal.inventory import Inventory
+from k8s_cr_driver.journal.stored_form import NOTHING
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from k8s_cr_driver.engine.delete.replacer import Replacement
 from k8s_cr_driver.errors import DriverError, Said
-from k8s_cr_driver.journal.entries import NOTHING
+from k8s_cr_driver.journal.stored_form import NOTHING
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.refusals import unanswered_webhook
 from k8s_cr_driver.objects.fields import entries, field

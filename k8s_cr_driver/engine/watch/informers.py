@@ -22,8 +22,8 @@ from k8s_cr_driver.engine.watch.discovery_gaps import Unserved
 from k8s_cr_driver.engine.watch.reflectors import Reflectors
 from k8s_cr_driver.engine.watch.strangers import Strangers
 from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused
-from k8s_cr_driver.journal.entries import parse
 from k8s_cr_driver.journal.store import CONFIG_MAPS
+from k8s_cr_driver.journal.stored_form import parse
 from k8s_cr_driver.kube import watch
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of

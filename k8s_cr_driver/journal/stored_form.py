@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What an inventory says, and its form as a ConfigMap.
+What an inventory says, and its stored form, a ConfigMap.
 
 Annotations are those of an ApplySet parent (KEP-3659): kinds and namespaces. The keys of objects are in `data`, grouped by
 kind and namespace, and compressed in `binaryData` where they are many: annotations are limited to 256 KiB, a ConfigMap

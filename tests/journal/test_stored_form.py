@@ -9,8 +9,8 @@ import gzip
 import pytest
 
 from k8s_cr_driver.errors import TransportError
-from k8s_cr_driver.journal import entries
-from k8s_cr_driver.journal.entries import parse
+from k8s_cr_driver.journal import stored_form
+from k8s_cr_driver.journal.stored_form import parse
 from k8s_cr_driver.objects.keys import Object
 
 
@@ -21,7 +21,7 @@ def inventory(packed: bytes) -> Object:
 
 
 def test_members_are_unpacked_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entries, "UNPACKED_LIMIT", 1000, raising=False)
+    monkeypatch.setattr(stored_form, "UNPACKED_LIMIT", 1000, raising=False)
     assert parse(inventory(gzip.compress(b"{}".rjust(1000)))).members == frozenset()
     with pytest.raises(TransportError, match="the inventory default/k8s-cr-driver-a: the response is malformed"):
         parse(inventory(gzip.compress(b"{}".rjust(1001))))
@@ -41,4 +41,4 @@ def test_members_that_are_nested_deeply_are_malformed(text: bytes) -> None:
 
 def test_members_of_too_many_values_are_not_read() -> None:
     with pytest.raises(TransportError, match="the response is malformed"):
-        parse(inventory(gzip.compress(b"[" + b"1," * entries.VALUES_LIMIT + b"1]")))
+        parse(inventory(gzip.compress(b"[" + b"1," * stored_form.VALUES_LIMIT + b"1]")))
