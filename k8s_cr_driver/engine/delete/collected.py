@@ -52,6 +52,8 @@ class Garbage:
     def __init__(self, run: Run, nodes: Mapping[ObjectKey, ToDelete]) -> None:
         self._operation, self._inventory, self._nodes = run.operation.id, run.context.inventory, nodes
         self.may_collect = True
+        self.found: list[Object] = []
+        """What there was to delete, as it was found."""
         self._waiting: dict[ObjectKey, list[ToDelete]] = {}
         self._by_uid: dict[str, ToDelete] = {}
         self._owned: dict[str, dict[ObjectKey, ToDelete]] = {}
@@ -59,6 +61,7 @@ class Garbage:
 
     def add(self, node: ToDelete) -> None:
         """Of the run, with all that it needs."""
+        self.found += [node.live] if node.live else []
         self.note(node)
         for need in node.needs:
             self._waiting.setdefault(need, []).append(node)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.delete.collected import Garbage, Gone, is_taken, may_be_held, owner_names, owner_uids
 from k8s_cr_driver.engine.delete.departures import Departures
-from k8s_cr_driver.engine.delete.own_webhooks import OwnWebhooks
+from k8s_cr_driver.engine.delete.stopped_deletions import StoppedDeletions
 from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.engine.run.nodes import Phase, ToDelete
 from k8s_cr_driver.engine.watch.informers import Informers
@@ -31,12 +31,10 @@ from k8s_cr_driver.writes.context import is_selected
 from k8s_cr_driver.writes.delete import Removal, remove
 from k8s_cr_driver.writes.guests import Guests
 from k8s_cr_driver.writes.orphans import leaving_kinds
-from k8s_cr_driver.writes.write_errors import NOT_RESTORED, is_denied
+from k8s_cr_driver.writes.write_errors import NOT_RESTORED
 
 LOG = logs.logger(__name__)
 
-DENIED_GRACE = 10.0
-"""Seconds after a deletion for which a webhook may still deny another one: it may see the cluster through a cache."""
 READ_EVERY = 2.0
 """Seconds between two reads of an object that the watch does not select any more."""
 
@@ -54,12 +52,10 @@ class Pruner:
         """`informers` report what no longer exists, if they have reported it; None: others do, and call `observe`."""
         self._run, self._grace_period, self._uses, self._informers = run, grace_period, uses, informers
         self.nodes: dict[ObjectKey, ToDelete] = {}
-        self.found: list[Object] = []
-        """What there was to delete, as it was found."""
         self.gone = Gone()
-        self._garbage = Garbage(run, self.nodes)
+        self.garbage = Garbage(run, self.nodes)
         self._departures = Departures(run, self.nodes)
-        self._own_webhooks = OwnWebhooks(run, self.nodes, self._free)
+        self._stopped = StoppedDeletions(run, self.nodes)
         self._kept: set[ObjectKey] = set()
 
     def start(self, lives: Sequence[Object], *, released: Collection[ObjectKey] = (), with_orphans: bool = False) -> None:
@@ -85,7 +81,7 @@ class Pruner:
 
     def _delete_collected(self) -> None:
         """An owner whose deletion is refused, or that a finalizer holds, keeps no other object."""
-        self._garbage.may_collect = False
+        self.garbage.may_collect = False
         for node in [node for node in self.nodes.values() if node.is_collected]:
             self._retry(node)
 
@@ -97,8 +93,7 @@ class Pruner:
         node = ToDelete(obj, resource, set(needs.get(obj.key, ())), live=live)
         node.is_unwatched = self._is_unwatched(node.key, live)
         self.nodes[node.key] = node
-        self.found.append(live)
-        self._garbage.add(node)
+        self.garbage.add(node)
         if not self.deletes(live):
             self._kept.add(node.key)
         return node
@@ -139,7 +134,7 @@ class Pruner:
         else:
             LOG.warning("%s: %s is released and stays: %s", self._run.operation.id, node.key, redact(node.stays))
         self._run.operation.progress(node.key, "left" if node.stays else "deleted", node.stays)
-        for other in self._garbage.waiting_for(node.key):
+        for other in self.garbage.waiting_for(node.key):
             other.needs.discard(node.key)
             self._try(other)
         if node.stays:
@@ -147,7 +142,7 @@ class Pruner:
 
     def _retry_owned_by(self, owner: ToDelete) -> None:
         """Objects that were left to garbage collection: their owner stays."""
-        for node in self._garbage.owned_by(uid_of(owner.live)):
+        for node in self.garbage.owned_by(uid_of(owner.live)):
             if node.phase is Phase.SENT and not node.stays:
                 self._retry(node)
 
@@ -199,7 +194,7 @@ class Pruner:
     def _seen(self, node: ToDelete, live: Object) -> None:
         """An object created again under the same name has to be deleted as well, and one whose owners have changed."""
         before, node.live, node.is_gone = node.live, live, False
-        self._garbage.note(node)
+        self.garbage.note(node)
         if not self.deletes(live):
             self._kept.add(node.key)
         is_other = before is None or uid_of(before) != uid_of(live) or owner_uids(before) != owner_uids(live)
@@ -212,7 +207,7 @@ class Pruner:
             return
         node.phase = Phase.SENDING
         self._run.operation.progress(node.key, "deleting", "")
-        node.is_collected = self._garbage.collects(node, node.live)
+        node.is_collected = self.garbage.collects(node, node.live)
         if node.is_collected:
             self._sent(node, node.live, Removal(lingers=True))
         else:
@@ -273,29 +268,23 @@ class Pruner:
                 self._run.loop.start(self._departures.nudge(node))
 
     def _failed(self, node: ToDelete, error: DriverError) -> None:
-        if passes(error) or (isinstance(error, ApiError) and error.status == 409) or self._may_be_admitted_later(node, error):
+        has_changed = isinstance(error, ApiError) and error.status == 409
+        if passes(error) or has_changed or self._stopped.may_be_admitted_later(node, error, self.gone.at):
             node.phase, node.error = Phase.BACKOFF, error
             self._run.loop.after(node.backoff(), self._retry, node)
-            self._own_webhooks.mind(node)
-            has_changed = isinstance(error, ApiError) and error.status == 409
+            self._run.loop.start(self._free_webhooks(node))
             if node.is_gone or node.is_unwatched or has_changed:
                 self._run.loop.start(self._read(node))
         else:
             node.phase = Phase.SENT
             self._refused(node, error)
 
-    def _free(self, node: ToDelete) -> None:
-        """It waits for nothing any more."""
-        if node.live is not None and self.deletes(node.live):
-            node.needs.clear()
-            self._try(node)
-
-    def _may_be_admitted_later(self, node: ToDelete, error: DriverError) -> bool:
-        """Whether a webhook has denied the deletion, and an object still goes that may be the reason: a user of this one."""
-        if not is_denied(error):
-            return False
-        others = (other for other in self.nodes.values() if other is not node)
-        return time.monotonic() - self.gone.at < DENIED_GRACE or any(not is_denied(other.error) for other in others)
+    async def _free_webhooks(self, stopped: ToDelete) -> None:
+        """Those that stop the deletion and do not respond wait for nothing any more."""
+        for node in await self._stopped.silent(stopped):
+            if node.live is not None and self.deletes(node.live):
+                node.needs.clear()
+                self._try(node)
 
     def _refused(self, node: ToDelete, error: DriverError) -> None:
         """Ends the run, unless the operation abandons what cannot be deleted."""

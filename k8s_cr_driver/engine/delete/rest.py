@@ -33,12 +33,11 @@ class Rest:
     """The last phase of a run that prunes. `nodes`: the objects that still exist, of those that it has `found`."""
 
     def __init__(self, run: Run, desired: DesiredSet, informers: Informers, *, grace_period: int | None) -> None:
-        self._operation, self._loop, self._context = run.operation, run.loop, run.context
-        self._set, self._informers = desired, informers
+        self._run, self._set, self._informers = run, desired, informers
         self._attempts = Attempts(run)
         self._members = Members(run, desired, informers, self._attempts)
         self._pruner = Pruner(run, grace_period, self._is_used, informers)
-        self.nodes, self.found = self._pruner.nodes, self._pruner.found
+        self.nodes, self.found = self._pruner.nodes, self._pruner.garbage.found
         self._is_pruning = False
 
     def observe(self, key: ObjectKey, live: Object | None) -> None:
@@ -61,24 +60,24 @@ class Rest:
         if not self._set.nodes:
             self._delete_late_orphans(members)
         self._delete_late_writes(members)
-        self._loop.catch_up(self._is_pruned)  # others may have deleted a desired object meanwhile
+        self._run.loop.catch_up(self._is_pruned)  # others may have deleted a desired object meanwhile
         self._informers.stop()
-        self._operation.persist(self._shrink if self._set.nodes else self._context.inventory.delete)
+        self._run.operation.persist(self._shrink if self._set.nodes else self._run.context.inventory.delete)
 
     def _prune(self, members: list[Object]) -> None:
         members = self._release_from_owners(members)
-        if self._context.delete_guests:
-            guests = Guests(self._context, leaving=() if self._set.nodes else members)
+        if self._run.context.delete_guests:
+            guests = Guests(self._run.context, leaving=() if self._set.nodes else members)
             shared = [live for live in members if kind_of(live) in SHARED and self._pruner.deletes(live)]
             with self._attempts.abandonable("objects of others"):
-                self._attempts.request(lambda: announce(self._context, shared, guests))
+                self._attempts.request(lambda: announce(self._run.context, shared, guests))
         self._is_pruning = True
         self._pruner.start(
             members,
             released=[key_of(live) for _, live in self._members.released],
             with_orphans=not self._set.nodes,
         )
-        self._loop.run(self._is_pruned)
+        self._run.loop.run(self._is_pruned)
 
     def _release_from_owners(self, members: list[Object]) -> list[Object]:
         """
@@ -88,7 +87,7 @@ class Rest:
         objects, too: a later operation deletes these, and does not know any more what is released now. Returns what is
         removed: with `abandon` not the owner of an object that cannot be released.
         """
-        resources, deletes = self._context.resources, self._pruner.deletes
+        resources, deletes = self._run.context.resources, self._pruner.deletes
         found = [(resource, live) for live in members if (resource := resources.find(kind_of(live)))]
         kept = [one for one in found if not deletes(one[1])]
         desired = self._set.live()
@@ -99,9 +98,9 @@ class Rest:
         going = {uid_of(live) for live in members if deletes(live)}
         for one in (one for one in found if kind_of(one[1]) in SHARED):
             with self._attempts.abandonable(f"the owners of {key_of(one[1])}"):
-                self._attempts.request(release_from_owners, self._context, going, [one])
-        self._attempts.request(release_from_owners, self._context, {uid_of(live) for _, live in desired}, kept)
-        keys, orphans = by_key(members).keys(), OwnedOrphans(self._context)
+                self._attempts.request(release_from_owners, self._run.context, going, [one])
+        self._attempts.request(release_from_owners, self._run.context, {uid_of(live) for _, live in desired}, kept)
+        keys, orphans = by_key(members).keys(), OwnedOrphans(self._run.context)
         return [live for live in members if not deletes(live) or self._is_released(live, owned[uid_of(live)], keys, orphans)]
 
     def _is_released(
@@ -110,7 +109,7 @@ class Rest:
         """Releases what stays from an owner. With `abandon` the owner stays if that fails."""
         with self._attempts.abandonable(f"{key_of(owner)}, and what it owns,"):
             staying = [*owned, *self._attempts.request(staying_orphans, owner, members, orphans)]
-            self._attempts.request(release_from_owners, self._context, {uid_of(owner)}, staying)
+            self._attempts.request(release_from_owners, self._run.context, {uid_of(owner)}, staying)
             return True
         self._members.leave(owner)
         return False
@@ -118,10 +117,10 @@ class Rest:
     def _delete_late_orphans(self, members: list[Object]) -> None:
         """A controller may create orphans until its object is deleted: claims of a StatefulSet, one for each of its pods."""
         while late := self._members.late_orphans([self._pruner.gone.last.get(uid_of(live), live) for live in members]):
-            self._informers.open(self._context.inventory.content.kinds)
+            self._informers.open(self._run.context.inventory.content.kinds)
             for live in late:
                 self._informers.report(live)
-            self._loop.run(self._is_pruned)
+            self._run.loop.run(self._is_pruned)
 
     def _delete_late_writes(self, members: list[Object]) -> None:
         """
@@ -129,20 +128,20 @@ class Rest:
 
         Others may have created a member again, too, of which the watch has reported no more than the deletion.
         """
-        fence = self._context.inventory.fence
+        fence = self._run.context.inventory.fence
         if fence.has_former:
-            self._loop.let_pass(fence.former_expires_in())
+            self._run.loop.let_pass(fence.former_expires_in())
         is_listed = not (fence.has_former or self._misses(members))
         while not is_listed or self._pruner.gone.by_others:
             is_listed, self._pruner.gone.by_others = True, False
             with self._attempts.abandonable("objects that others have created again"):
                 for live in self._attempts.request(self._informers.list_again):
                     self._informers.report(live)
-            self._loop.run(self._is_pruned)
+            self._run.loop.run(self._is_pruned)
 
     def _misses(self, members: list[Object]) -> bool:
         """Whether an object that the inventory or Tacker's record names was not there when the deletions began."""
-        inventory = self._context.inventory
+        inventory = self._run.context.inventory
         recorded = (inventory.content.members or frozenset()) | (inventory.remembered.members or frozenset())
         return bool(recorded - self._set.nodes.keys() - by_key(members).keys())
 
@@ -152,7 +151,7 @@ class Rest:
 
     def _shrink(self) -> None:
         desired = self._set
-        finish = self._context.inventory.finish
+        finish = self._run.context.inventory.finish
         finish(kinds=desired.kinds, namespaces=desired.namespaces, members=frozenset(desired.nodes))
 
     def _is_used(self, live: Object) -> bool:
@@ -161,7 +160,7 @@ class Rest:
 
         Without it all kinds were listed; one whose CRD others delete now is not for a moment, until that is confirmed.
         """
-        is_unknown = self._operation.abandon
+        is_unknown = self._run.operation.abandon
         is_used = self._set.uses(live) or self._holds_labelled(live)
         return is_used or (is_unknown and (self._members.has_left(live) or self._may_hold_unlisted(live)))
 
@@ -174,5 +173,5 @@ class Rest:
         key, unlisted = key_of(live), self._informers.unlisted_kinds()
         if key.group_kind == CRD:
             return defined_by(live) in unlisted
-        places = self._context.inventory.content.places
+        places = self._run.context.inventory.content.places
         return key.group_kind == NAMESPACE and any(key.name in places(kind) for kind in unlisted)

@@ -29,8 +29,7 @@ class Members:
     """Those of one run."""
 
     def __init__(self, run: Run, desired: DesiredSet, informers: Informers, attempts: Attempts) -> None:
-        self._operation, self._loop, self._context, self._resources = run.operation, run.loop, run.context, run.resources
-        self._set, self._informers, self._attempts = desired, informers, attempts
+        self._run, self._set, self._informers, self._attempts = run, desired, informers, attempts
         self.released: list[tuple[Resource, Object]] = []
         """What a run that failed has released."""
         self._waits_for_lists = True
@@ -41,8 +40,8 @@ class Members:
 
     def find(self) -> list[Object]:
         """All that go. Claims that a failed terminate has labelled, and that stay, are no members any more then."""
-        if self._operation.abandon:
-            self._loop.after(self._operation.remaining() / 2, self._stop_waiting_for_lists)
+        if self._run.operation.abandon:
+            self._run.loop.after(self._run.operation.remaining() / 2, self._stop_waiting_for_lists)
         found = self._listed_and_reclaimed()
         self._keepers = keepers([*(live for _, live in self._informers.everything()), *found])
         found = [live for live in found if not self._outlives_terminate(key_of(live), live)]
@@ -54,16 +53,16 @@ class Members:
 
         A lost inventory does not know the members: those in Tacker's record are the least that the instance has applied.
         """
-        inventory = self._context.inventory
+        inventory = self._run.context.inventory
         if key in self._set.nodes or key == inventory.key:
             return False
         if uid_of(live) in self._left or self._outlives_terminate(key, live):
             return False
-        if is_claimed(live, self._context.instance) and not leaving_kinds().isdisjoint(self._informers.unlisted_kinds()):
+        if is_claimed(live, self._run.context.instance) and not leaving_kinds().isdisjoint(self._informers.unlisted_kinds()):
             return False  # whether its StatefulSet is to be kept, nobody knows: with `abandon` it is left
         if inventory.owns(live):
-            return is_managed(live, self._context.instance) or not inventory.content.is_adopted(live)
-        has_marks = is_managed(live, self._context.instance) or inventory.content.is_member(key)
+            return is_managed(live, self._run.context.instance) or not inventory.content.is_adopted(live)
+        has_marks = is_managed(live, self._run.context.instance) or inventory.content.is_member(key)
         if has_marks and key not in self._copies:
             LOG.warning("%s stays: it has the instance's label, but nothing proves that the instance has created it", key)
             self._copies.add(key)
@@ -91,13 +90,13 @@ class Members:
         self._wait_until_listed()
         listed = self.listed()
         reclaimed = self._reclaimed(self._reclaim)
-        self._informers.open(self._context.inventory.content.kinds)
+        self._informers.open(self._run.context.inventory.content.kinds)
         self._wait_until_listed()
         reclaimed += self._reclaimed(functools.partial(self._reclaim_again, {**listed, **by_key(reclaimed)}))
         return list({**by_key(reclaimed), **self.listed()}.values())
 
     def _wait_until_listed(self) -> None:
-        self._loop.run(lambda: self._informers.all_listed() or not self._waits_for_lists)
+        self._run.loop.run(lambda: self._informers.all_listed() or not self._waits_for_lists)
 
     def _stop_waiting_for_lists(self) -> None:
         """Stop waiting for unlisted kinds: delete the objects listed so far, and later ones as they are listed."""
@@ -112,7 +111,7 @@ class Members:
 
     def _reclaim(self, found: list[Object]) -> None:
         """Labels objects to delete that the watches do not select: members without label, claims of StatefulSets."""
-        context, request = self._context, self._attempts.request
+        context, request = self._run.context, self._attempts.request
         recorded, unlisted = context.inventory.content.members or frozenset(), self._informers.unlisted_kinds()
         unknown = {key for key in recorded if key.group_kind in unlisted}  # what cannot be listed may hang when it is read
         known = {*unknown, *self._set.nodes, *(key for key, _ in self._informers.everything())}
@@ -133,22 +132,22 @@ class Members:
         """Labels those of `listed` that have lost their label since: their watch takes them for deleted."""
         request = self._attempts.request
         for key in sorted(listed.keys() - self.listed().keys()):
-            resource = self._resources.find(key.group_kind)
+            resource = self._run.resources.find(key.group_kind)
             if resource is None or key.group_kind in SHARED:
                 continue
-            live = request(read_unlabeled, self._context, resource, key)
-            if live is not None and (labelled := request(reclaim, self._context, resource, live)):
+            live = request(read_unlabeled, self._run.context, resource, key)
+            if live is not None and (labelled := request(reclaim, self._run.context, resource, live)):
                 found.append(labelled)
 
     def _claim_orphans(self, members: list[Object], found: list[Object]) -> None:
-        found += self._attempts.request(lambda: claim_orphans(self._context, members))
+        found += self._attempts.request(lambda: claim_orphans(self._run.context, members))
 
     def _disclaim_orphans(self) -> None:
         for live in [live for key, live in self._informers.everything() if self._outlives_terminate(key, live)]:
-            resource = self._resources.find(key_of(live).group_kind)
+            resource = self._run.resources.find(key_of(live).group_kind)
             self.leave(live)
             if resource is not None:
-                self._attempts.request(disclaim_orphan, self._context, resource, live)
+                self._attempts.request(disclaim_orphan, self._run.context, resource, live)
 
     def _outlives_terminate(self, key: ObjectKey, live: Object) -> bool:
         """
@@ -157,7 +156,7 @@ class Members:
         Or though somebody has said since that the StatefulSet, or what it leaves, is to be kept.
         """
         desired = self._set.nodes
-        if key in desired or not is_claimed(live, self._context.instance):
+        if key in desired or not is_claimed(live, self._run.context.instance):
             return False
         return bool(desired) or any(one.may_include(live) for one in self._keepers)
 

@@ -7,8 +7,8 @@ import math
 import time
 
 from k8s_cr_driver.engine.apply.desired_set import DesiredSet
-from k8s_cr_driver.engine.delete.pruner import DENIED_GRACE
 from k8s_cr_driver.engine.delete.replacer import Replacement
+from k8s_cr_driver.engine.delete.stopped_deletions import DENIED_GRACE
 from k8s_cr_driver.engine.report import permissions, webhooks
 from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, Superseded
