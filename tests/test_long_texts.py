@@ -22,7 +22,6 @@ from k8s_cr_driver.lcm import vim
 from k8s_cr_driver.objects.keys import GroupKind
 from k8s_cr_driver.package import substitution
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.writes import taken
 from tests.instance import obj
 
 SIZE = 600_000
@@ -51,11 +50,6 @@ def health_of_lists(text: str) -> None:
     resource_for(live).health(live)
 
 
-def conflicts(text: str) -> None:
-    manifest = {"data": {text[:50]: 1}, "l": [{"name": "a"}]}
-    taken.without(manifest, [text, f".data{text}", f".l[{text}", f'.l[name="{text}"].x'])
-
-
 def message(text: str) -> None:
     names = ("event", "vnfInstanceId", "cluster", "endpoint", "kubeconfig", "digest", "sentAt")
     envelope.parse(json.dumps(dict.fromkeys(names, text)).encode())
@@ -77,7 +71,6 @@ READERS: dict[str, Callable[[str], Any]] = {
     "health of texts": health_of_texts,
     "health of lists": health_of_lists,
     "message": message,
-    "conflicts": conflicts,
     "body of a message": lambda text: envelope.parse(text.encode()),
     "headers of a message": lambda text: envelope.is_signed(
         b"key", dict.fromkeys((envelope.TIME_HEADER, envelope.SIGNATURE_HEADER, envelope.SENDER_HEADER), text), b"", 0

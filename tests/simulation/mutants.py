@@ -66,7 +66,7 @@ MUTANTS = {
         found_by=0,
     ),
     "what stays is not released from owners that go": Mutant(
-        {"engine.delete.rest.Rest._release_from_owners": lambda *_: {}},
+        {"engine.delete.rest.Rest._release_from_owners": lambda _, members: members},
         _features("owners"),
         "an owner has taken along",
         found_by=538,
