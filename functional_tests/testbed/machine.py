@@ -209,7 +209,10 @@ class Machine:
         pid = self._process().pid
         children = Path(f"/proc/{pid}/task/{pid}/children")
         for child in children.read_text().split() if children.exists() else ():
-            status = Path(f"/proc/{child}/status").read_text()
+            try:
+                status = Path(f"/proc/{child}/status").read_text()
+            except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+                continue
             if any(line.startswith("NSpid:") and line.split()[2:] == ["1"] for line in status.splitlines()):
                 return int(child)
         return None
