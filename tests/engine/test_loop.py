@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -17,9 +18,13 @@ from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, Instance, config_map
 
 
+async def asked(loop: Loop, request: Callable[[], object]) -> None:
+    await loop.call(request)
+
+
 def test_an_error_ends_the_run_though_another_request_never_ends() -> None:
     loop, over = Loop(Operation("test", BLUE, 0.2)), threading.Event()
-    loop.send(lambda: over.wait(20), lambda _: None, lambda _: None)
+    loop.start(asked(loop, lambda: over.wait(20)))
     loop.refuse(Forbidden("no"))
     with pytest.raises(Forbidden):
         loop.run(lambda: False)
@@ -42,7 +47,7 @@ def test_a_late_phase_names_the_seconds_of_the_whole_run() -> None:
 def test_the_end_of_a_run_waits_for_a_worker_that_hangs_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "FINISH_LIMIT", 0.2)
     loop, begun, over = Loop(Operation("test", BLUE, 0.2)), threading.Event(), threading.Event()
-    loop.send(lambda: (begun.set(), over.wait(20)), lambda _: None, lambda _: None)
+    loop.start(asked(loop, lambda: (begun.set(), over.wait(20))))
     assert begun.wait(20)
     began = time.monotonic()
     assert not loop.finish()

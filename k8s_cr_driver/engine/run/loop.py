@@ -117,24 +117,6 @@ class Loop:
         """Returns after so many seconds."""
         await until(lambda resume: self.after(seconds, resume, None, None))
 
-    def send(
-        self,
-        request: Callable[[], Result],
-        then: Callable[[Result], None],
-        failed: Callable[[DriverError], None],
-    ) -> None:
-        """Runs `request` on a worker, then `then` or `failed` on the loop."""
-
-        async def steps() -> None:
-            try:
-                response = await self.call(request)
-            except DriverError as error:
-                failed(error)
-            else:
-                then(response)
-
-        self.start(steps())
-
     def refuse(self, error: DriverError) -> None:
         """Ends the run with `error` once the requests in flight have ended, at the deadline in any case.
 
