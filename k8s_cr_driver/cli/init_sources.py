@@ -115,9 +115,9 @@ def _of_chart(one: chart.Chart, wish: Wish) -> Gathered:
     first, second = one.rendered(name), one.rendered(name)
     if not first:
         raise InvalidPackage(f"--from {wish.source}: the chart renders no objects with these values; give others with --set")
-    before, after = _installed(first), _installed(second)
+    random = volatile.Random(_installed(first), _installed(second))
     own, given = one.values(), _values({}, wish.values, wish.sets)
-    choices = [*parameters.misspelt(given, own), *volatile.differences(before, after), *volatile.of_templates(one.templates())]
+    choices = [*parameters.misspelt(given, own), *random.choices(), *volatile.of_templates(one.templates())]
     product = one.product(wish.release)
     if not wish.parameters:
         return Gathered([*first, *one.rules()], product, (), choices)
@@ -125,7 +125,6 @@ def _of_chart(one: chart.Chart, wish: Wish) -> Gathered:
     declared = [parameters.of_value(name, path, values) for name, path in wish.parameters if path]
     if bare := next((name for name, path in wish.parameters if not path), ""):
         raise click.UsageError(f"--param {bare}: of a chart name the value, too: --param {bare}=PATH")
-    random = volatile.Random(before, after)
     try:
         files = _with_references(one, wish, declared, name, random)
     except InvalidPackage:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.scaffold.model import Choice, few
 
 _SECRET = GroupKind("", "Secret")
@@ -29,39 +29,38 @@ class Random:
     """What differs between two renderings with the same values, so that no value is the cause of it."""
 
     def __init__(self, first: Sequence[Object], second: Sequence[Object]) -> None:
-        before, after = ({key_of(obj): obj for obj in several} for several in (first, second))
-        self._names = Counter(map(_nameless, before.keys() - after.keys()))
-        self._fields = {key: set(changed_fields(before[key], after[key])) for key in before.keys() & after.keys()}
+        after = {key_of(obj): obj for obj in second}
+        self._fields = {
+            key: list(changed_fields(obj, after[key])) if key in after else None for obj in first for key in [key_of(obj)]
+        }
+        """Of the objects of the first one; None for one that the second does not have."""
+
+    def choices(self) -> list[Choice]:
+        """A choice for each object that the renderings have with other values; no value is shown."""
+        found = []
+        for key, fields in self._fields.items():
+            if fields is None:
+                found.append(Choice(str(key), "its name is random", f"a second rendering has another one; {_remedy('value')}"))
+            elif fields:
+                what = f"{few(fields)}: as it was rendered, the same in every instance"
+                remedy = _remedy("Secret" if key.group_kind == _SECRET else "value")
+                found.append(Choice(str(key), what, f"a second rendering has other values; {remedy}"))
+        return found
 
     def lost(self, one: Set[ObjectKey], other: Set[ObjectKey]) -> list[ObjectKey]:
         """The objects that only one of two renderings has, but for those whose names are random."""
         here, there = (Counter(map(_nameless, keys)) for keys in (one - other, other - one))
-        random = {kind for kind, count in self._names.items() if here[kind] == there[kind] == count}
+        names = Counter(_nameless(key) for key, fields in self._fields.items() if fields is None)
+        random = {kind for kind, count in names.items() if here[kind] == there[kind] == count}
         return sorted(key for key in one ^ other if _nameless(key) not in random)
 
     def changed(self, key: ObjectKey, one: Object, other: Object) -> list[str]:
         """The fields that differ, but for those of the object `key` that are random."""
-        return [name for name in changed_fields(one, other) if name not in self._fields.get(key, ())]
+        return [name for name in changed_fields(one, other) if name not in (self._fields.get(key) or ())]
 
 
 def _nameless(key: ObjectKey) -> ObjectKey:
     return key._replace(name="")
-
-
-def differences(first: Sequence[Object], second: Sequence[Object]) -> list[Choice]:
-    """A choice for each object that two renderings have with other values; no value is shown."""
-    before, after = ({key_of(obj): obj for obj in several} for several in (first, second))
-    found = []
-    for key, obj in before.items():
-        if key not in after:
-            found.append(Choice(str(key), "its name is random", f"a second rendering has another one; {_remedy('value')}"))
-        elif fields := list(changed_fields(obj, after[key])):
-            is_secret = kind_of(obj) == _SECRET
-            what = f"{few(fields)}: as it was rendered, the same in every instance"
-            found.append(
-                Choice(str(key), what, f"a second rendering has other values; {_remedy('Secret' if is_secret else 'value')}")
-            )
-    return found
 
 
 def of_templates(templates: Iterable[tuple[str, str]]) -> list[Choice]:
