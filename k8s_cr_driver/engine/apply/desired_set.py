@@ -53,11 +53,15 @@ class DesiredSet:
                 self._dependents.setdefault(need, []).append(node)
             for first in node.after:
                 self._followers.setdefault(first, []).append(node)
-        own = {key.name for key in self.nodes if key.group_kind == NAMESPACE}
-        self.namespaces = frozenset(own | {key.namespace for key in self.nodes} - {""})
+        self.namespaces = self.brought_namespaces | {key.namespace for key in self.nodes} - {""}
         self.kinds = frozenset(self.by_kind)
         self._crds = {defined_by(obj.manifest): self.nodes[obj.key] for obj in desired if obj.key.group_kind == CRD}
         self.brought = frozenset(self._crds)
+
+    @property
+    def brought_namespaces(self) -> frozenset[str]:
+        """Those among the objects."""
+        return frozenset(node.key.name for node in self.by_kind.get(NAMESPACE, ()))
 
     def uses(self, live: Object) -> bool:
         """Whether desired objects are in this Namespace, or of the kind that this CRD defines."""
@@ -149,7 +153,7 @@ class Tolerance:
 
     def __init__(self, desired: DesiredSet) -> None:
         self._set = desired
-        self._namespaces = frozenset(key.name for key in desired.nodes if key.group_kind == NAMESPACE)
+        self._namespaces = desired.brought_namespaces
         self._redefined: dict[GroupKind, float] = {}
         self._tried_once_more: set[ObjectKey] = set()
 
