@@ -61,6 +61,6 @@ def watched() -> Iterator[Arguments]:
 def readable_by_others(run: Callable[..., str], secrets: Sequence[str]) -> list[str]:
     """Paths of files in a machine that have a secret, and that each of its users can read. run: a command in it."""
     encoded = base64.b64encode("".join(f"{one}\n" for one in secrets).encode()).decode()
-    find = f"find {' '.join(_FOLDERS)} -xdev -type f -perm -004 -size -1024k -exec grep -lFf /root/secrets {{}} + || true"
-    line = f"umask 077; echo {encoded} | base64 --decode >/root/secrets; {find}; rm /root/secrets"
+    find = f"find {' '.join(_FOLDERS)} -xdev -type f -perm -004 -size -1024k -exec grep -lFf $file {{}} + || true"
+    line = f"file=$(mktemp); echo {encoded} | base64 --decode >$file; {find}; rm $file"
     return run("sh", "-c", line).splitlines()
