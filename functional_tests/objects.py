@@ -40,7 +40,7 @@ def claim_of(volume: str) -> Object:
     """A claim of the name of the volume that it is to have."""
     size = {"requests": {"storage": "32Mi"}}
     spec = {"accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": volume, "resources": size}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": volume}, "spec": spec}
+    return make("v1", "PersistentVolumeClaim", volume, spec=spec)
 
 
 def pod_with_claim(name: str, claim: str, line: str, node: str = "") -> Object:
@@ -59,7 +59,7 @@ def pod_with_claim(name: str, claim: str, line: str, node: str = "") -> Object:
         "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}],
         **({"nodeName": node} if node else {}),
     }
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+    return make("v1", "Pod", name, spec=spec)
 
 
 def deployment(name: str, replicas: int = 1, image: str = "nginx", namespace: str = "") -> Object:
