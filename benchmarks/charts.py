@@ -7,7 +7,7 @@ Their folders are fetched beside the project, each with its dependencies in its 
 PATH. Prints a table with the percentage, and of each refusal the lines that say why.
 
 With --kubeconfig `k8s-cr run` instantiates and removes on that cluster what each package has without images, and the table
-tells what is left then. Nobody else may change the cluster meanwhile.
+says what is left then. Nobody else may change the cluster meanwhile.
 """
 
 from __future__ import annotations

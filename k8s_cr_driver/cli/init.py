@@ -99,11 +99,11 @@ def init(folder: Path, **options: Any) -> None:
 def _as_before(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """The options, with those of the run before in place of those that are not given."""
     kept = {name: before[name] for name in given if not given[name] and before.get(name)}
-    told = {name: value for name, value in kept.items() if (name, value) != ("namespace", "default")}
-    if told:
+    said = {name: value for name, value in kept.items() if (name, value) != ("namespace", "default")}
+    if said:
         # Files of values, too: the folder may be that of others.
-        shown = "; ".join(f"{name}: {value}" for name, value in told.items() if name != "sets")
-        echo(f"As before: {', '.join(told)}" + (f" ({shown})" if shown else ""), err=True)
+        shown = "; ".join(f"{name}: {value}" for name, value in said.items() if name != "sets")
+        echo(f"As before: {', '.join(said)}" + (f" ({shown})" if shown else ""), err=True)
     id = str(before.get("descriptor_id") or uuid.uuid4())
     return {**given, **kept, "descriptor_id": id}
 

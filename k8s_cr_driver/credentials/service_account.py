@@ -47,10 +47,9 @@ def token_of(client: Client, manifests: Sequence[Object], manager: str) -> str:
 
 
 def _applied(client: Client, manifest: Object, manager: str) -> Object:
-    resource = client.resources.find(kind_of(manifest))
+    key, resource = key_of(manifest), client.resources.find(kind_of(manifest))
     if resource is None:
-        raise DriverError(f"{key_of(manifest)}: the cluster does not serve this kind")
-    key = key_of(manifest)
+        raise DriverError(f"{key}: the cluster does not serve this kind")
     try:
         return client.apply(resource, manifest, manager, force=True)
     except ApiError as error:

@@ -78,8 +78,7 @@ class _Fields(NamedTuple):
     finished: frozenset[tuple[ObjectKey, str]] = frozenset()
     """Objects that have run to their end, with the digest of their manifest: they do not run again when they vanish."""
     early: frozenset[ObjectKey] = frozenset()
-    """Those that leave orphans and that the instance had when it began, also after they have gone. What is older than any
-    other is not its orphan."""
+    """Those that leave orphans and that the instance began with, also after they went. Of others nothing older is an orphan."""
 
 
 class InventoryContent(_Fields):

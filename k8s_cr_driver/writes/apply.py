@@ -3,8 +3,8 @@
 Applies an object that exists, and that the instance may write: without force, unless the request allows it.
 
 A shared object of others only gets the label: so no instance changes the schema, the conversion webhook or the labels that
-others rely on. An apply names the uid, so that it neither creates an object that no longer
-exists by then, nor changes another object of its name.
+others rely on. An apply names the uid, so that it neither creates an object that no longer exists by then, nor changes another
+object of its name.
 
 No server-side apply can touch an object whose lists repeat a merge key, such as two names of one container port. A create
 accepts it, so an instance of Tacker's own driver may have some (kubernetes/kubernetes#113482). Its count alone is written; all
