@@ -14,7 +14,7 @@ import yaml
 
 from functional_tests import heat_servers
 from functional_tests.client import Body, Client
-from functional_tests.node_clusters.probe import Probe
+from functional_tests.node_clusters.probe import Probe, seconds_without
 from functional_tests.objects import deployment, make
 from functional_tests.openstack.clusters import belongings
 from functional_tests.openstack.conftest import connection
@@ -94,8 +94,8 @@ def _cluster(steps: Steps, client: Client, cloud: Body, place: Place, vnf: Vnf) 
     with steps.step(f"Kill the master {dead['id'][:8]}, and ask the API every 50 ms meanwhile"), _probe(vnf).running() as probe:
         probe.watch(0, BACK_WITHIN)
         machine(_server(dead)).cut_off()
-        seconds = probe.watch(LOOK, BACK_WITHIN)
-    CONSOLE.print(f"  without the API for {seconds:.1f} s, of {probe.asked} requests", style="green")
+        probe.watch(LOOK, BACK_WITHIN)
+    CONSOLE.print(f"  without the API for {seconds_without(probe.asked):.1f} s, by {len(probe.asked)} requests", style="green")
     with steps.step("Heal that master"):
         vnf.wait(vnf.begin_heal(dead["id"], **AGAIN))
     _show_nodes(vnf)
