@@ -46,6 +46,8 @@ class Entry:
     resource: Resource
     key: Key
     owner: str
+    controller: Entry | None = None
+    """What has made it for its owner."""
     touched: float = -1000.0
     """When somebody other than the owner last wrote or deleted it."""
     reclaimable_by: str = ""

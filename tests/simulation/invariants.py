@@ -61,9 +61,9 @@ class Invariants:
         if by_inventory and self._ledger.is_forgotten(instance):
             return
         package = {named(manifest) for manifest in rolled_back}
-        is_nobodys = self._ledger.is_in_doubt if rolled_back else self._ledger.is_untraceable
         for entry in sorted(self._of(instance), key=lambda one: one.resource in SHARED):
-            if is_nobodys(entry):
+            is_in_doubt = bool(rolled_back) and self._ledger.is_in_doubt(entry)
+            if is_in_doubt or self._ledger.is_untraceable(entry, package):
                 self._ledger.unnamed(entry)
             else:
                 entry.is_unnamed &= (entry.resource, entry.key) not in package

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from k8s_cr_driver.objects.marks import INSTANCE_LABEL, KEEP, RELEASED_BY
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL, KEEP, RELEASED_BY, used_by
 from tests.fake_api.kinds import Resource
 from tests.fake_api.objects import Key, Object, dig, key_of
 from tests.simulation.entries import (
@@ -72,8 +72,6 @@ class Ledger:
         """When a worker of an instance has last deleted the inventory."""
         self._doubted: dict[str, set[tuple[Resource, Key]]] = {}
         """Of each instance what workers have brought that ended early. Whether they wrote or found it, no inventory says."""
-        self._failed: dict[str, set[tuple[Resource, Key]]] = {}
-        """Of each instance what workers have brought that failed, so that Tacker's record does not say where it is."""
         self._kinds: dict[str, set[Resource]] = {}
         """Of each instance those that its inventory names, or where a user has deleted that, Tacker's record."""
         self._kinds_of_record: dict[str, set[Resource]] = {}
@@ -104,15 +102,17 @@ class Ledger:
         self._wrote.setdefault(actor.name, set()).add((resource, key_of(new)))
         if old is None:
             is_posthumous, is_late = actor.name in self.ended, self._is_late(actor.owner)
+            controller = self._controller_of(new)
+            owner = controller.owner if controller else actor.owner
             self.entries[uid] = Entry(
-                resource, key_of(new), self._owner_of(new), is_posthumous=is_posthumous, is_late=is_late
+                resource, key_of(new), owner, controller, is_posthumous=is_posthumous, is_late=is_late
             )
             self._check_creation(actor, resource, new)
         entry = self.entries[uid]
         entry.is_kept = dig(new, "metadata", "annotations", KEEP) == "true"
         if entry.is_kept and actor.is_direct and dig(new, "metadata", "annotations", RELEASED_BY):
             entry.released_by = entry.released_by or actor.name
-        entry.is_labelled = dig(new, "metadata", "labels", INSTANCE_LABEL) == entry.owner
+        entry.is_labelled = _is_labelled(new, entry)
         actor = self._cause(entry)
         if resource == JOBS and dig(new, "status", "succeeded"):
             self.jobs.completed.add(str(entry))
@@ -210,7 +210,6 @@ class Ledger:
         if self._has_inventory(instance):
             self._unnamed.discard(instance)
             self._doubted.pop(instance, None)
-            self._failed.pop(instance, None)
 
     def begins(self, worker: str, run: Run) -> None:
         self._runs[worker], self._began[worker] = run, self.scheduler.now
@@ -251,25 +250,24 @@ class Ledger:
                 entry.owner = NO_ONE
 
     def failed(self, worker: str) -> None:
-        run = self._runs[worker]
-        self._failed.setdefault(run.instance, set()).update(run.brought)
         if worker in self.founders:  # the inventory says that it has not written these
+            run = self._runs[worker]
             self._doubted.setdefault(run.instance, set()).update(run.brought - self._wrote.get(worker, set()))
 
-    def is_untraceable(self, entry: Entry) -> bool:
+    def is_untraceable(self, entry: Entry, package: Collection[tuple[Resource, Key]] = ()) -> bool:
         """
-        Whether neither a label, nor the inventory, which was lost, nor Tacker's record says where the object is.
+        Whether nothing says whose the object is, or what controls it: the inventory was lost, and Tacker's record names none.
 
-        A label says so of kinds that one of these names: after a user has deleted the inventory no operation lists every kind,
-        so what only an operation that failed has made of other kinds may be left.
+        A label does, of kinds that one of these, or the `package` of a rollback, names: no operation lists every kind.
         """
-        is_found = entry.is_labelled and entry.resource in self._kinds.get(entry.owner, ())
-        is_failed = (entry.resource, entry.key) in self._failed.get(entry.owner, ())
-        is_orphan = entry.resource == CLAIMS and not any(
+        while entry.controller:
+            entry = entry.controller
+        kinds = self._kinds.get(entry.owner, set()) | {resource for resource, _ in package}
+        is_found = entry.is_labelled and entry.resource in kinds
+        is_claim_of_member = entry.resource == CLAIMS and any(
             one.resource == STATEFUL_SETS and one.owner == entry.owner for one in self.entries.values()
         )
-        is_lost = (is_failed and not is_found) or (is_orphan and not entry.is_labelled)
-        return is_lost and entry.owner in self._unnamed
+        return not (is_found or is_claim_of_member) and entry.owner in self._unnamed
 
     def is_in_doubt(self, entry: Entry) -> bool:
         """Whether others have made the object again, and the inventory does not say that the instance had written it."""
@@ -307,11 +305,10 @@ class Ledger:
             if entry.owner == instance and entry.resource == CLAIMS:
                 entry.owner = NO_ONE
 
-    def _owner_of(self, new: Object) -> str:
-        for reference in dig(new, "metadata", "ownerReferences", default=None) or []:
-            if reference.get("controller") and reference["uid"] in self.entries:
-                return self.entries[reference["uid"]].owner
-        return self.actor.owner
+    def _controller_of(self, new: Object) -> Entry | None:
+        references = dig(new, "metadata", "ownerReferences", default=None) or []
+        controllers = (self.entries.get(one["uid"]) for one in references if one.get("controller"))
+        return next(filter(None, controllers), None)
 
     def show(self, reader: Actor, resource: Resource, live: Object) -> None:
         """A watch shows an object to a worker. What it sees once the inventory is lost it cannot record any more."""
@@ -405,6 +402,11 @@ class Ledger:
 
     def _is_in_a_going_namespace(self, entry: Entry) -> bool:
         return any(one.marker and one.resource == NAMESPACES and one.holds(entry) for one in self.entries.values())
+
+
+def _is_labelled(live: Object, entry: Entry) -> bool:
+    labels = dig(live, "metadata", "labels", default={})
+    return used_by(entry.owner) in labels if entry.resource in SHARED else labels.get(INSTANCE_LABEL) == entry.owner
 
 
 def _is_marked(old: Object, new: Object) -> bool:
