@@ -27,6 +27,7 @@ from typing import Any
 from k8s_cr_driver import errors
 from k8s_cr_driver.engine.run import loop
 from k8s_cr_driver.engine.watch import reflectors
+from k8s_cr_driver.journal import fence
 from k8s_cr_driver.kube import discovery, watch_events
 from tests.fake_api import objects
 from tests.simulation import caches
@@ -238,6 +239,7 @@ def _all_changes(modules: int, *classes: tuple[object, object]) -> list[_StandIn
         (discovery, "_aggregated", _aggregated, _read_once),
         (watch_events, "lines", watch_events.lines, caches.lines),
         (watch_events, "decoded", watch_events.decoded, caches.decoded),
+        (fence, "this_process", fence.this_process, str),
         (errors, "foreign", errors.foreign, functools.lru_cache(maxsize=4096)(errors.foreign)),
     ]
 
