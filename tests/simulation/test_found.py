@@ -262,6 +262,21 @@ def test_a_member_that_others_made_again_goes_though_the_inventory_was_lost(
     assert state(api) == {}
 
 
+@pytest.mark.parametrize("made", [config_map("a"), kept(config_map("a"))], ids=["plain", "kept"])
+def test_an_object_that_neither_its_label_nor_the_inventory_names_is_nobodys(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, made: Object
+) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([made, config_map("b")])
+    blue.remembered = stored(blue)._replace(members=None)
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].pop("labels"))
+    before = api.get("ConfigMap", "default", "a")
+    api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    shorten(monkeypatch)
+    blue.terminate()
+    assert api.objects("ConfigMap", "default") == [before]
+
+
 def test_a_finished_job_that_vanishes_before_it_is_applied_again_is_settled(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
