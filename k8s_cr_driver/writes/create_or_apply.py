@@ -92,8 +92,8 @@ def write(
     try:
         return _written(context, obj, resource, known, vanished=vanished, finished=finished)
     except Unchangeable as error:
-        fields = [where for _, where, _ in error.error.causes] if error.error and not error.is_forced else []
-        if finished or is_webhooks_doing(error.live, obj.manifest, context.instance, fields):
+        is_refused = bool(error.error and error.error.causes) and not error.is_forced
+        if finished or (is_refused and is_webhooks_doing(error.live, obj.manifest, context.instance)):
             return _labelled(context, resource, error.live)
         if isinstance(error, Immutable):
             raise refused(context, obj, resource, error) or error from None

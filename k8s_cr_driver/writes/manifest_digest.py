@@ -11,12 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
-from typing import Any
 
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
-from k8s_cr_driver.objects.fields import entries, field, text
-from k8s_cr_driver.objects.immutable import concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, kind_of, labels
 from k8s_cr_driver.objects.managed_fields import managers_of
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL, manager
@@ -58,40 +54,11 @@ def is_of_manifest(live: Object, manifest: Object, instance: str) -> bool | None
     return annotations_of(live).get(MANIFEST) == digest_of(manifest) if is_own else None
 
 
-def is_webhooks_doing(live: Object, manifest: Object, instance: str, refused: Collection[str]) -> bool:
+def is_webhooks_doing(live: Object, manifest: Object, instance: str) -> bool:
     """
-    Whether the object differs from the same manifest by nothing but the `refused` fields, which a webhook has set then.
+    Whether the object has been created of this manifest: what of it never changes, and is not so, a webhook has set then.
 
-    What may change, and is not as the manifest says, others have changed since.
+    The API server reports what others have set since as a conflict, before it looks at fields that never change.
     """
-    if kind_of(live) not in _KINDS or not refused or not is_of_manifest(live, manifest, instance):
-        return False
-    is_marked = labels(manifest).items() <= labels(live).items()
-    is_annotated = annotations_of(manifest).items() <= annotations_of(live).items()
-    if _is_changed_by_others(live, instance):
-        return False
-    spec, now = manifest.get("spec"), live.get("spec")
-    is_same_image = kind_of(live) != PODS or _images(manifest).items() <= _images(live).items()
-    return is_marked and is_annotated and is_same_image and _is_within(spec, now, "spec", refused)
-
-
-def _is_changed_by_others(live: Object, instance: str) -> bool:
-    """Whether others own what its containers are: they have resized a Pod, say."""
-    path = ("f:template",) if kind_of(live) != PODS else ("f:containers",)
-    others = (one for one in entries(live, "metadata", "managedFields") if one.get("manager") != manager(instance))
-    return any(field(one, "fieldsV1", "f:spec", *path) is not None for one in others)
-
-
-def _images(pod: Object) -> dict[tuple[str, str], str]:
-    """Of a Pod's containers, which may change: a refusal of its spec does not name them."""
-    lists = ("containers", "initContainers")
-    return {(name, text(one, "name")): text(one, "image") for name in lists for one in entries(pod, "spec", name)}
-
-
-def _is_within(manifest: Any, live: Any, path: str, refused: Collection[str]) -> bool:
-    """Whether all that the manifest sets is so, but for the refused fields and what is in them."""
-    if any(concerns(where, path) for where in refused):
-        return True
-    if isinstance(manifest, dict) and isinstance(live, dict):
-        return all(_is_within(value, live.get(name), f"{path}.{name}", refused) for name, value in manifest.items())
-    return bool(manifest == live)
+    is_marked = all(of(manifest).items() <= of(live).items() for of in (labels, annotations_of))
+    return kind_of(live) in _KINDS and is_marked and bool(is_of_manifest(live, manifest, instance))
