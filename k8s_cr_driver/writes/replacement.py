@@ -103,27 +103,20 @@ def _without_own(manifest: Object, live: Object) -> Object:
         manifest = {key: value for key, value in manifest.items() if key != "globalDefault"}
     if kind_of(live) != _SERVICE:
         return manifest
-    spec, before = dict(mapping(manifest, "spec")), mapping(live, "spec")
-    used = _numbers(before)
-    if spec.get("type") != "ExternalName" and _addresses(spec) and _addresses(spec) <= _addresses(before):
+    spec, before = mapping(manifest, "spec"), mapping(live, "spec")
+    used = [before.get("healthCheckNodePort"), *(one.get("nodePort") for one in entries(before, "ports"))]
+
+    def free(one: Object) -> Object:
+        return {key: value for key, value in one.items() if key not in ("nodePort", "healthCheckNodePort") or value not in used}
+
+    spec = free({**spec, **({"ports": list(map(free, entries(spec, "ports")))} if "ports" in spec else {})})
+    if set() < _addresses(spec) <= _addresses(before):
         spec = {key: value for key, value in spec.items() if key not in ("clusterIP", "clusterIPs")}
-    if spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local":
-        spec = {key: value for key, value in spec.items() if key != "healthCheckNodePort" or value not in used}
-    if spec.get("type") in ("NodePort", "LoadBalancer"):
-        spec["ports"] = [
-            {key: value for key, value in one.items() if key != "nodePort" or value not in used}
-            for one in entries(spec, "ports")
-        ]
     return {**manifest, "spec": spec}
 
 
 def _addresses(spec: Object) -> set[str]:
     return {str(one) for one in [spec.get("clusterIP"), *sequence(spec, "clusterIPs")] if one} - {"None"}
-
-
-def _numbers(spec: Object) -> list[object]:
-    """The ports of a Service on each node: an allocator has them by their numbers."""
-    return [spec.get("healthCheckNodePort"), *(one.get("nodePort") for one in entries(spec, "ports"))]
 
 
 def _is_transient(error: ApiError) -> bool:
