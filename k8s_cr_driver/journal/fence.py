@@ -70,8 +70,8 @@ def _started(pid: int) -> str:
     return "0" if fields[0] in "ZX" else fields[19]
 
 
-WRITE_WITHIN = DELETE_WITHIN = 1.0
-"""Seconds for which a confirmed token is trusted before it is read again: at a write, and at a delete."""
+WRITE_WITHIN = 1.0
+"""Seconds for which a confirmed token is trusted before it is read again."""
 TRAVEL = 1.0
 """Seconds for the way of a write that no webhook holds, and for etcd."""
 IN_FLIGHT = WRITE_CONNECT_TIMEOUT + WRITE_TIMEOUT + TRAVEL
@@ -176,12 +176,8 @@ class Fence:
             )
 
     def before_write(self) -> None:
-        """Superseded if the instance is no longer this run's."""
+        """Superseded if the instance is no longer this run's: before each write and each deletion."""
         self._confirm(WRITE_WITHIN)
-
-    def before_delete(self) -> None:
-        """Superseded if the instance is no longer this run's."""
-        self._confirm(DELETE_WITHIN)
 
     def before_recreate(self) -> None:
         """Superseded if the instance is no longer this run's as of now: what vanished may be deleted because of that."""

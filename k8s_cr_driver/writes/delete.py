@@ -59,7 +59,7 @@ def withdraw(context: WriteContext, shared: Collection[Object]) -> None:
     """
     kinds = {defined_by(live) for live in shared if kind_of(live) == CRD and not is_refused(live)}
     namespaces = {key_of(live).name for live in shared if kind_of(live) == NAMESPACE}
-    context.inventory.fence.before_delete()
+    context.inventory.fence.before_write()
     context.inventory.withdraw(kinds, namespaces)
 
 
@@ -115,7 +115,7 @@ def _remove(
     was_kept: bool,
     why: str,
 ) -> Removal:
-    context.inventory.fence.before_delete()
+    context.inventory.fence.before_write()
     client, instance = context.client, context.instance
     way, reason = decide(context.inventory.content, instance, live, why)
     if obj.key.group_kind in SHARED and was_kept and not stays(context.inventory.content, live):

@@ -32,7 +32,6 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backoff, "FIRST", backoff.LAST)
     monkeypatch.setattr(reconcile, "WRITE_WITHIN", 300)
     monkeypatch.setattr(fence, "WRITE_WITHIN", 300)
-    monkeypatch.setattr(fence, "DELETE_WITHIN", 300)
 
 
 @pytest.mark.parametrize("initial_events, per_stream", [(True, 1), (False, 2)])

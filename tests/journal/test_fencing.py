@@ -87,7 +87,6 @@ def half_open(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """The streams of the inventory say nothing, and have said nothing for long: only a look at it can tell."""
     api.fail(faults.half_open(), when=is_fence, times=100)
     monkeypatch.setattr(fence, "WRITE_WITHIN", -1)
-    monkeypatch.setattr(fence, "DELETE_WITHIN", -1)
 
 
 def is_fence(request: Request) -> bool:
@@ -407,7 +406,7 @@ def test_a_worker_that_reconciles_twice_does_not_take_the_instance_back(api: Fak
 def test_a_worker_that_was_superseded_while_it_listed_guests_deletes_no_namespace(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fence, "DELETE_WITHIN", 0.0)
+    monkeypatch.setattr(fence, "WRITE_WITHIN", 0.0)
     package = [obj("v1", "Namespace", "n"), config_map("inside", "n"), config_map("a")]
     first, second = Instance(api.url), Instance(api.url)
     first.reconcile(package)

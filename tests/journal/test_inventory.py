@@ -39,7 +39,6 @@ def connection(api: FakeApi) -> Iterator[Connection]:
 def distrust(monkeypatch: pytest.MonkeyPatch) -> None:
     """No word on the token is believed for any time."""
     monkeypatch.setattr(fence, "WRITE_WITHIN", -1)
-    monkeypatch.setattr(fence, "DELETE_WITHIN", -1)
 
 
 def claimed(connection: Connection, instance: str = BLUE) -> Inventory:
@@ -96,13 +95,12 @@ def test_a_run_that_was_superseded_can_change_and_delete_nothing(
     first = claimed(connection)
     second = claimed(connection)
     before = api.get("ConfigMap", "default", NAME)
-    changes = (lambda: first.adopt({ADOPTED: "uid"}), first.delete, first.fence.before_write, first.fence.before_delete)
+    changes = (lambda: first.adopt({ADOPTED: "uid"}), first.delete, first.fence.before_write)
     for attempt in (*changes, lambda: first.fence.check(second.content)):
         with pytest.raises(Superseded, match=f"Another worker took over VNF instance {BLUE}"):
             attempt()
     assert api.get("ConfigMap", "default", NAME) == before
     second.fence.before_write()
-    second.fence.before_delete()
     second.delete()
     assert api.names("ConfigMap") == []
 

@@ -76,7 +76,7 @@ class StuckPods:
         if first is None or labels(first).get(_REVISION) == revision or is_kept(first) or not _is_stuck(first):
             return ""
         if first["metadata"]["uid"] == before and (key_of(first), revision) not in self._deleted:
-            context.inventory.fence.before_delete()
+            context.inventory.fence.before_write()
             context.client.delete(resource, first, propagation="Background")
             self._deleted.add((key_of(first), revision))
             LOG.warning(

@@ -107,7 +107,7 @@ class Departures:
 
 def _nudge(context: WriteContext, resource: Resource, crd: Object) -> None:
     """Changes an annotation of the CRD, of exactly that uid, if no object of its kind is left."""
-    context.inventory.fence.before_delete()
+    context.inventory.fence.before_write()
     kind = context.resources.find(defined_by(crd))
     if kind is not None and context.client.list_if_served(kind, accept=METADATA_LIST):
         return
