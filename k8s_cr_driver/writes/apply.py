@@ -103,7 +103,7 @@ def apply(
         if crd_losses.stays(context, obj, live):
             return joined(context, obj, resource, live)
         context.inventory.fence.before_write()
-        live = take_back(context.client, context.instance, resource, live)
+        live = take_back(context, resource, live)
         context.inventory.fence.before_write()
         return _applied(context, obj, resource, live, takes_back=True)
     if _is_co_user(live, context.instance) or (is_alone and not has_applied(live, context.instance)):
@@ -188,17 +188,15 @@ def _with_derived_owned(context: WriteContext, obj: CustomResource, resource: Re
         return live
     if context.is_trial:
         raise OtherOwners(f"{obj.key}: what the API server says is not known before derived fields are the instance's")
-    context.inventory.fence.before_write()
-    return changed(context, resource, live, lambda now: own_fields(context.client, context.instance, resource, now, stale))
+    return changed(context, resource, live, own_fields, stale)
 
 
 def _with_taken_kept(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     """Hands fields that were taken from others to a keeper, if the manifest does not set them any more."""
     manifest = marked(context, obj, live).manifest
-    if context.is_trial or not taken_beyond(live, context.instance, manifest):
+    if context.is_trial or not taken_beyond(context, live, manifest):
         return live
-    context.inventory.fence.before_write()
-    return changed(context, resource, live, lambda now: keep_taken(context.client, context.instance, resource, now, manifest))
+    return changed(context, resource, live, keep_taken, manifest)
 
 
 def _check_left_out(context: WriteContext, obj: CustomResource, live: Object, *, is_adopted: bool) -> None:
@@ -215,7 +213,7 @@ def _applied_in_version(
 ) -> Object:
     if context.is_trial:
         raise OtherOwners(f"{obj.key}: what the API server says is not known before its fields are moved to the version")
-    moved = _moved(context, resource, live)
+    moved = changed(context, resource, live, move_to_version)
     if is_of_version(refusal, moved, resource.api_version):  # the server has not moved them
         raise not_in_version(refusal, obj, moved)
     context.inventory.fence.before_write()
@@ -223,11 +221,6 @@ def _applied_in_version(
         return _applied(context, obj, resource, moved, takes_back=takes_back)
     except ApiError as error:
         raise not_in_version(error, obj, moved) from None
-
-
-def _moved(context: WriteContext, resource: Resource, live: Object) -> Object:
-    """The object with its fields in the version of `resource`."""
-    return changed(context, resource, live, lambda now: move_to_version(context.client, context.instance, resource, now))
 
 
 def _is_co_user(live: Object, instance: str) -> bool:

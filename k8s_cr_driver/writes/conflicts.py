@@ -70,19 +70,8 @@ def resolved(
         LOG.warning("%s. A rollback leaves it as it is", used)
         return live
     if not context.is_trial and (context.inventory.content.is_adopted(now) or is_of_every_namespace(obj.key)):
-        now = _with_taken_noted(context, obj, resource, now)  # the instance releases it
+        now = changed(context, resource, now, note_taken)  # the instance releases it
     return again(exactly(now, obj.with_manifest(manifest), unchanged=kind_of(now) in SHARED).manifest, force=True)
-
-
-def _with_taken_noted(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
-    try:  # one that is refused takes nothing
-        labelled = exactly(live, obj, unchanged=False)
-        context.client.apply(resource, labelled.manifest, context.manager, force=True, dry_run=True, live=live)
-    except ApiError as error:
-        if error.status == 422:
-            raise
-    context.inventory.fence.before_write()
-    return changed(context, resource, live, lambda now: note_taken(context.client, context.instance, resource, now))
 
 
 def _check_forced(context: WriteContext, resource: Resource, conflict: ApiError, live: Object, manifest: Object) -> Object:
@@ -104,10 +93,11 @@ def exactly(live: Object, obj: CustomResource, *, unchanged: bool) -> CustomReso
     return obj.with_manifest({**obj.manifest, "metadata": metadata})
 
 
-def changed(context: WriteContext, resource: Resource, live: Object, change: Callable[[Object], Object]) -> Object:
-    """Changes the owners of the object's fields as they are now."""
+def changed(context: WriteContext, resource: Resource, live: Object, change: Callable[..., Object], *about: object) -> Object:
+    """Changes the owners of the object's fields as they are now, by a function of `release`."""
+    context.inventory.fence.before_write()
     try:
-        return change(read_now(context, resource, live))
+        return change(context, resource, read_now(context, resource, live), *about)
     except ApiError as error:
         raise (deleted(key_of(live)) if error.status == 404 else error) from None
 

@@ -158,7 +158,7 @@ def _written(
 def _taken_back(context: WriteContext, resource: Resource, live: Object) -> Object:
     context.inventory.fence.before_write()  # the objects of a CRD may have been listed
     try:
-        return take_back(context.client, context.instance, resource, live)
+        return take_back(context, resource, live)
     except (TransportError, ApiError) as error:
         if passes(error):  # it may have been taken back
             context.inventory.wrote(key_of(live))
@@ -181,7 +181,7 @@ def _admitted(context: WriteContext, obj: CustomResource, resource: Resource, li
     """The object if the instance may write it. An adopted copy of a member keeps the values that came with it."""
     _check_owner(context, obj, live)
     is_copied = is_managed(live, context.instance) and context.inventory.is_foreign(live)
-    return hand_to_keeper(context.client, context.instance, resource, live) if is_copied else live
+    return hand_to_keeper(context, resource, live) if is_copied else live
 
 
 def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> None:

@@ -84,7 +84,7 @@ def remove(
         except ApiError as error:
             if error.status != 409 or obj.key.group_kind in SHARED:  # whatever has changed of these may keep them
                 raise
-        return removal(_judged_again(context, resource, live))
+        return removal(context.client.read_again(resource, live))  # it may have been annotated meanwhile
     except ApiError as error:
         if error.status != 404:
             raise
@@ -92,17 +92,6 @@ def remove(
         if not is_named and not has_gone(context, obj.key, resource, live["metadata"]["uid"]):
             raise Contended(f"{obj.key}: a 404 that is not of this object: {error.message}") from None
     return None
-
-
-def _judged_again(context: WriteContext, resource: Resource, live: Object) -> Object:
-    """The object as it is now: it may have been annotated meanwhile. An account that may not read it has the last state."""
-    try:
-        return context.client.read_again(resource, live)
-    except ApiError as error:
-        if error.status != 403:
-            raise
-    metadata = {name: value for name, value in live["metadata"].items() if name != "resourceVersion"}
-    return {**live, "metadata": metadata}
 
 
 def _remove(
@@ -116,23 +105,23 @@ def _remove(
     why: str,
 ) -> Removal:
     context.inventory.fence.before_write()
-    client, instance = context.client, context.instance
+    instance = context.instance
     way, reason = decide(context.inventory.content, instance, live, why)
     if obj.key.group_kind in SHARED and was_kept and not stays(context.inventory.content, live):
         raise Contended(f"{obj.key} is not to be kept any more: it is withdrawn first")
     if way is Way.KEEP:
         _mark_namespace(context, live)
-        release_kept(client, instance, resource, live)
+        release_kept(context, resource, live)
     elif way is Way.GIVE_BACK:
         _mark_namespace(context, live)
-        release_adopted(client, instance, resource, live)
+        release_adopted(context, resource, live)
     elif way is Way.GIVE_UP:  # Pods of others use it, too
-        release_account(client, instance, resource, client.read_again(resource, live))
+        release_account(context, resource, context.client.read_again(resource, live))
     elif way is Way.LEAVE_TO_OTHERS:  # they may rely on what it has applied
-        release_shared(client, instance, resource, live, is_last=False)
+        release_shared(context, resource, live, is_last=False)
     elif way is Way.LEAVE:
         is_ours = is_created(live) or (is_released(live) and has_applied(live, instance))  # else it is a user's
-        release_shared(client, instance, resource, live, is_last=is_ours)
+        release_shared(context, resource, live, is_last=is_ours)
     else:
         return _deleted(context, resource, live, grace_period)
     return Removal(reason)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable
 from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.fields import field, uid_of
+from k8s_cr_driver.objects.fields import entries, field, uid_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, bare, key_of, kind_of, labels
 from k8s_cr_driver.objects.marks import CLAIMED, INSTANCE_LABEL, appliers, is_kept, is_managed, is_released
 from k8s_cr_driver.resources.hooks import Orphans
@@ -166,10 +166,10 @@ def _is_made_by_controller(one: Object, owner: Object, began: str) -> bool:
     Creation times are whole seconds, and users create claims for a StatefulSet in advance. The maker of a claim applies its
     access modes, which never change. Where the fields' managers were removed, only a claim of a later second is the instance's.
     """
-    controllers = {str(entry.get("manager")) for entry in _entries(owner) if entry.get("subresource") == "status"}
-    makers = {
-        str(entry.get("manager")) for entry in _entries(one) if field(entry, "fieldsV1", "f:spec", "f:accessModes") is not None
-    }
+    of_owner, of_claim = (entries(live, "metadata", "managedFields") for live in (owner, one))
+    controllers = {str(entry.get("manager")) for entry in of_owner if entry.get("subresource") == "status"}
+    made = (entry for entry in of_claim if field(entry, "fieldsV1", "f:spec", "f:accessModes") is not None)
+    makers = {str(entry.get("manager")) for entry in made}
     if controllers and makers:
         return not makers.isdisjoint(controllers)
     return _created(one) > began
@@ -178,10 +178,6 @@ def _is_made_by_controller(one: Object, owner: Object, began: str) -> bool:
 def _created(live: Object) -> str:
     """RFC 3339; "" if the cluster does not say it."""
     return live["metadata"].get("creationTimestamp") or ""
-
-
-def _entries(live: Object) -> list[Object]:
-    return live["metadata"].get("managedFields") or []
 
 
 def _labelled(context: WriteContext, resource: Resource, live: Object) -> Object | None:
