@@ -58,16 +58,6 @@ def test_a_kept_object_stays_with_its_fields_and_is_nobodys(api: FakeApi, verb: 
     assert [key.name for key in state(api)] == ["a"]
 
 
-@pytest.mark.parametrize(
-    "shared, member", [(obj("v1", "Namespace", "home"), config_map("a", "home")), (crontab_crd(), crontab("a"))]
-)
-def test_the_namespace_or_crd_of_a_kept_object_stays(api: FakeApi, shared: Object, member: Object) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([shared, kept(member)])
-    blue.terminate()
-    assert api.find(member["kind"], member["metadata"]["namespace"], "a")
-
-
 @pytest.mark.parametrize("keeps", ["stateful set", "claim"])
 def test_a_kept_stateful_set_and_a_kept_claim_keep_the_data(api: FakeApi, keeps: str) -> None:
     controllers.run_workloads(api)
@@ -133,13 +123,6 @@ def test_a_rollback_takes_back_what_its_change_has_released(api: FakeApi) -> Non
     again = Instance(api.url, yields=True)
     again.reconcile([kept(config_map("a", x="1")), config_map("b")])
     assert is_managed(api.get("ConfigMap", "default", "a"), BLUE)
-
-
-def test_a_kept_object_is_not_taken_by_another_instance(api: FakeApi) -> None:
-    Instance(api.url).reconcile([kept(config_map("a"))])
-    Instance(api.url).terminate()
-    with pytest.raises(NotOurs, match="exists already"):
-        Instance(api.url, GREEN).reconcile([config_map("a")])
 
 
 @pytest.mark.parametrize("second", [kept(job("a", "c:2")), job("a", "c:2")], ids=["kept", "kept before"])
@@ -289,27 +272,6 @@ def test_delete_guests_takes_no_object_that_the_instance_still_has_and_keeps(
 
 @HELD
 @pytest.mark.parametrize("how", ["kept", "adopted"])
-def test_delete_guests_takes_no_object_that_stays_if_the_answer_to_its_release_is_lost(
-    api: FakeApi, how: str, holder: Object, precious: Object
-) -> None:
-    blue = Instance(api.url, adopt=True)
-    blue.reconcile([holder])
-    if how == "adopted":
-        precious = {**precious, "metadata": {**precious["metadata"], "annotations": {}}}
-        api.put(precious)
-    blue.reconcile([holder, precious])
-
-    def takes_the_label(request: Request) -> bool:
-        return how == "kept" or request.content_type == "application/apply-patch+yaml"
-
-    api.fail(faults.reset_after(), method="PATCH", path="/precious$", when=takes_the_label)
-    Instance(api.url, delete_guests=True).terminate()
-    assert not api.faults_pending
-    assert api.find(precious["kind"], precious["metadata"]["namespace"], "precious")
-
-
-@HELD
-@pytest.mark.parametrize("how", ["kept", "adopted"])
 def test_a_retry_of_a_terminate_that_deletes_guests_takes_no_object_that_the_first_try_has_released(
     api: FakeApi, how: str, holder: Object, precious: Object
 ) -> None:
@@ -351,24 +313,6 @@ def test_delete_guests_takes_what_an_earlier_operation_of_the_instance_has_kept(
         assert state(api) == {}
 
 
-@pytest.mark.parametrize("holder", [HOME, CRD_HOME], ids=["Namespace", "CRD"])
-def test_a_shared_object_is_kept_as_long_as_a_package_says_so(api: FakeApi, holder: Object) -> None:
-    """Another package's annotation ends with that package's next version; what it was when the instance ended, stays."""
-    blue, green = Instance(api.url), Instance(api.url, GREEN)
-    blue.reconcile([holder])
-    green.reconcile([kept(holder)])
-    blue.terminate()
-    assert api.find(*place(holder))
-    green.reconcile([holder])
-    green.terminate()
-    assert state(api) == {}
-    green.reconcile([kept(holder)])
-    blue.reconcile([holder])
-    green.terminate()
-    blue.terminate()
-    assert api.find(*place(holder))
-
-
 HOME = obj("v1", "Namespace", "home")
 
 
@@ -384,42 +328,6 @@ def test_an_adopted_object_that_is_kept_is_never_deleted(api: FakeApi) -> None:
     api.edit("ConfigMap", "default", "theirs", lambda live: live["metadata"]["annotations"].pop(KEEP), manager="user")
     blue.terminate()
     assert api.find("ConfigMap", "default", "theirs")
-
-
-@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
-@pytest.mark.parametrize("whose", ["the maker's", "another user's", "both, and the maker's no more"])
-def test_a_shared_object_stays_that_one_of_its_users_keeps(api: FakeApi, shared: Object, whose: str) -> None:
-    green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE)
-    green.reconcile([shared if whose == "another user's" else kept(shared)])
-    blues = shared if whose == "the maker's" else kept(shared)
-    blue.reconcile([blues])
-    if "no more" in whose:
-        green.reconcile([shared])
-    green.terminate()
-    blue.reconcile([blues])
-    blue.terminate()
-    assert api.find(shared["kind"], None, shared["metadata"]["name"])
-
-
-@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
-def test_a_co_user_that_has_left_keeps_no_shared_object_of_another_instance(api: FakeApi, shared: Object) -> None:
-    green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE)
-    green.reconcile([shared, config_map("a")])
-    blue.reconcile([kept(shared), config_map("b")])
-    blue.terminate()
-    assert api.find(shared["kind"], None, shared["metadata"]["name"])
-    green.terminate()
-    assert state(api) == {}
-
-
-def test_a_co_user_that_keeps_a_shared_object_no_more_lets_it_go(api: FakeApi) -> None:
-    green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE)
-    green.reconcile([HOME])
-    for objects in ([kept(HOME), config_map("b")], [HOME, config_map("b")]):
-        blue.reconcile(objects)
-    green.terminate()
-    blue.terminate()
-    assert state(api) == {}
 
 
 def test_no_instance_deletes_a_namespace_that_was_kept_once(api: FakeApi) -> None:
@@ -457,36 +365,6 @@ def test_an_annotation_makes_no_users_namespace_one_that_was_released(api: FakeA
         Instance(api.url).reconcile([obj("v1", "Namespace", "theirs")])
 
 
-@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
-def test_a_rollback_uses_a_shared_object_again_that_two_instances_have_kept(api: FakeApi, shared: Object) -> None:
-    """The mark on it is that of the one which has left it last."""
-    green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE)
-    for one in (green, blue):
-        one.reconcile([kept(shared), config_map(one.id[-1])])
-    green.reconcile([config_map("2")])
-    blue.terminate()
-    green.reconcile([kept(shared), config_map("2")])
-    kind, name = shared["kind"], shared["metadata"]["name"]
-    assert users(api.get(kind, None, name)) == {GREEN}
-    green.terminate()
-    assert users(api.get(kind, None, name)) == set()
-
-
-def test_another_instance_uses_a_kept_namespace_and_changes_nothing_of_it(api: FakeApi) -> None:
-    kept_one = kept(labelled(HOME, team="green"))
-    green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE, force=True)
-    green.reconcile([kept_one])
-    green.terminate()
-    before = api.get("Namespace", None, "home")
-    for objects in ([HOME, config_map("b")], [HOME, config_map("c")]):
-        blue.reconcile(objects)
-        metadata = api.get("Namespace", None, "home")["metadata"]
-        assert metadata["labels"] == {**before["metadata"]["labels"], used_by(BLUE): ""}
-        assert metadata["annotations"] == before["metadata"]["annotations"]
-    blue.terminate()
-    assert api.get("Namespace", None, "home")["metadata"]["labels"] == before["metadata"]["labels"]
-
-
 def test_a_namespace_stays_while_the_api_of_a_kept_object_is_down(api: FakeApi) -> None:
     remote = Kind("remote.example.com", "v1", "Remote", "remotes", generation=True, custom=True)
     api.cluster.serve(remote.resource, [remote])
@@ -499,33 +377,6 @@ def test_a_namespace_stays_while_the_api_of_a_kept_object_is_down(api: FakeApi) 
     blue.terminate()
     api.knobs.down.clear()
     assert api.find("Remote", "home", "r")
-
-
-@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
-def test_a_user_of_a_kept_object_that_comes_back_does_not_take_it(api: FakeApi, shared: Object) -> None:
-    kind, name, green = shared["kind"], shared["metadata"]["name"], Instance(api.url, GREEN)
-    Instance(api.url).reconcile([kept(shared)])
-    Instance(api.url).terminate()
-    before = api.get(kind, None, name)
-    for _ in range(2):
-        green.reconcile([shared])
-        green.terminate()
-    live = api.get(kind, None, name)
-    assert (live.get("spec"), live["metadata"]["annotations"]) == (before.get("spec"), before["metadata"]["annotations"])
-    Instance(api.url).reconcile([kept(labelled(shared, team="blue"))])
-    assert api.get(kind, None, name)["metadata"]["labels"]["team"] == "blue"
-
-
-@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
-def test_a_user_that_keeps_what_others_use_changes_nothing_when_it_comes_back(api: FakeApi, shared: Object) -> None:
-    kind, name, green = shared["kind"], shared["metadata"]["name"], Instance(api.url, GREEN)
-    Instance(api.url).reconcile([shared])
-    green.reconcile([kept(shared)])
-    green.terminate()
-    green.reconcile([kept(labelled(shared, team="green"))])
-    live = api.get(kind, None, name)
-    assert users(live) == {BLUE, GREEN}
-    assert "team" not in live["metadata"]["labels"]
 
 
 def released_home(api: FakeApi, manifest: Object = HOME) -> None:
@@ -652,70 +503,6 @@ def test_a_shared_object_that_is_annotated_before_its_deletion_is_kept(
     assert users(api.get(kind, None, name)) == set()
 
 
-@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
-def test_who_has_kept_a_shared_object_may_change_it_again(api: FakeApi, shared: Object) -> None:
-    kind, name, blue, green = shared["kind"], shared["metadata"]["name"], Instance(api.url), Instance(api.url, GREEN)
-    blue.reconcile([kept(shared)])
-    blue.terminate()
-    green.reconcile([shared])
-    blue.reconcile([kept(shared)])
-    green.terminate()
-    blue.reconcile([kept(labelled(shared, team="blue"))])
-    green.reconcile([shared])
-    blue.reconcile([kept(labelled(shared, team="newer"))])
-    assert api.get(kind, None, name)["metadata"]["labels"]["team"] == "newer"
-
-
-def test_what_an_adopter_has_kept_is_a_users_again(api: FakeApi) -> None:
-    api.put(HOME, manager="kubectl-create")
-    green = Instance(api.url, GREEN)
-    Instance(api.url, adopt=True).reconcile([kept(labelled(HOME, team="blue"))])
-    green.reconcile([HOME])
-    Instance(api.url).terminate()
-    green.terminate()
-    with pytest.raises(NotOurs):
-        green.reconcile([HOME])
-    assert api.get("Namespace", None, "home")["metadata"]["labels"]["team"] == "blue"
-
-
-def test_a_response_that_is_no_object_is_an_error_of_the_driver(api: FakeApi) -> None:
-    blue = Instance(api.url)
-    released_home(api)
-    api.fail(faults.lie(b"{}"), when=takes_back)
-    blue.reconcile([config_map("b"), HOME])
-    assert api.faults_pending == 0
-
-
-@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
-def test_a_user_that_keeps_what_a_maker_without_its_label_uses_does_not_take_it(api: FakeApi, shared: Object) -> None:
-    kind, name, blue, green = shared["kind"], shared["metadata"]["name"], Instance(api.url), Instance(api.url, GREEN)
-    blue.reconcile([labelled(shared, team="blue"), config_map("b")])
-    green.reconcile([kept(shared), config_map("g")])
-    api.edit(kind, None, name, lambda live: live["metadata"]["labels"].pop(used_by(BLUE)), manager="kubectl")
-    green.reconcile([config_map("g")])
-    blue.reconcile([labelled(shared, team="blue"), config_map("b")])
-    newer = {**kept(shared)["metadata"], "labels": {"privileged": "true"}}
-    green.reconcile([{**shared, "metadata": newer}, config_map("g")])
-    live = api.get(kind, None, name)
-    assert users(live) == {BLUE, GREEN}
-    assert "privileged" not in live["metadata"]["labels"]
-
-
-@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
-def test_a_former_maker_takes_nothing_that_another_instance_has_taken_back_since(api: FakeApi, shared: Object) -> None:
-    kind, name, blue, green = shared["kind"], shared["metadata"]["name"], Instance(api.url), Instance(api.url, GREEN)
-    red = Instance(api.url, RED)
-    for objects in ([kept(shared), config_map("b")], [config_map("b")]):
-        blue.reconcile(objects)
-    api.edit(kind, None, name, lambda live: live["metadata"]["annotations"].pop(KEEP), manager="kubectl")
-    red.reconcile([labelled(shared, team="red")])
-    green.reconcile([kept(shared), config_map("g")])
-    green.terminate()
-    blue.reconcile([{**shared, "metadata": {**kept(shared)["metadata"], "labels": {"privileged": "true"}}}, config_map("b")])
-    live = api.get(kind, None, name)
-    assert (live["metadata"]["labels"]["team"], live["metadata"]["labels"].get("privileged")) == ("red", None)
-
-
 def test_a_namespace_without_label_that_is_kept_no_more_is_deleted(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     blue = Instance(api.url)
     blue.reconcile([kept(HOME), config_map("a")])
@@ -749,18 +536,6 @@ def test_a_mark_that_another_instance_writes_meanwhile_is_no_conflict(api: FakeA
     monkeypatch.setattr(Client, "apply", apply)
     blue.reconcile([labelled(HOME, team="2")])
     assert done and api.get("Namespace", None, "home")["metadata"]["labels"]["team"] == "2"
-
-
-def test_a_users_namespace_that_an_adopter_and_a_user_of_it_have_left_is_nobodys(api: FakeApi) -> None:
-    api.put(HOME, manager="kubectl-create")
-    red, green = Instance(api.url, RED, adopt=True), Instance(api.url, GREEN)
-    red.reconcile([labelled(HOME, team="red"), config_map("r")])
-    green.reconcile([HOME, config_map("g")])
-    red.terminate()
-    green.reconcile([labelled(HOME, team="green"), config_map("g")])
-    green.terminate()
-    with pytest.raises(NotOurs):
-        Instance(api.url).reconcile([labelled(HOME, team="blue")])
 
 
 @pytest.mark.parametrize("what", ["Namespace", "CRD"])

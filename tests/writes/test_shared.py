@@ -16,13 +16,13 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.objects.keys import Object, labels
-from k8s_cr_driver.objects.marks import CREATED_BY_US, INSTANCE_LABEL, KEPT_BY, manager, used_by, users
+from k8s_cr_driver.objects.marks import CREATED_BY_US, INSTANCE_LABEL, KEEP, KEPT_BY, manager, used_by, users
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import preflight
 from k8s_cr_driver.writes import apply, conflicts
 from k8s_cr_driver.writes.context import WriteContext
 from tests.fake_api import FakeApi, faults
-from tests.instance import BLUE, GREEN, RED, Instance, config_map, crontab, crontab_crd, labelled, obj, state
+from tests.instance import BLUE, GREEN, RED, Instance, config_map, crontab, crontab_crd, kept, labelled, obj, state
 
 CRD = ("CustomResourceDefinition", None, "crontabs.stable.example.com")
 HOME = obj("v1", "Namespace", "home")
@@ -93,16 +93,71 @@ def test_a_crd_of_another_instance_is_never_changed(api: FakeApi, blues: Object,
     with pytest.raises(Conflict, match="Other VNF instances use it, so it is not changed") as raised:
         Instance(api.url, BLUE, force=force).reconcile([blues])
     assert GREEN not in str(raised.value)
-    assert without_label(api.get(*CRD), BLUE) == without_label(before, BLUE)
-
-
-def test_a_conflict_is_reported_before_the_label_is_written(api: FakeApi) -> None:
-    Instance(api.url, GREEN).reconcile([crontab_crd()])
-    before = api.get(*CRD)
-    with pytest.raises(Conflict, match=r"conflict with \"another VNF instance\"") as raised:
-        Instance(api.url, BLUE).reconcile([other_type()])
-    assert raised.value.fields
     assert api.get(*CRD) == before
+
+
+def act(api: FakeApi, shared: Object, who: str, does: str, label: str = "") -> None:
+    """One step of a story. An instance uses, keeps, adopts or drops the object, in a change of package, or leaves."""
+    place = shared["kind"], None, shared["metadata"]["name"]
+    if who == "user":
+        edits = {
+            "unkeeps": lambda live: live["metadata"]["annotations"].pop(KEEP) and None,
+            "unlabels": lambda live: live["metadata"]["labels"].pop(used_by(BLUE)) and None,
+        }
+        if does == "makes":
+            api.put(shared, manager="kubectl-create")
+        elif does == "deletes":
+            api.delete(*place)
+        else:
+            api.edit(*place, edits[does], manager="kubectl")
+        return
+    one = Instance(api.url, {"blue": BLUE, "green": GREEN, "red": RED}[who], adopt=does.startswith("adopts"))
+    brought = labelled(shared, **{label: ""}) if label else shared
+    package = [config_map(who), *({"drops": []}.get(does, [kept(brought) if does.endswith("keeps") else brought]))]
+    if does == "is-refused":
+        with pytest.raises(NotOurs):
+            one.reconcile(package)
+    else:
+        one.reconcile([] if does == "leaves" else package)
+
+
+STORIES = [
+    # what a package brings with the annotation `keep` stays, until no package has it any more
+    ("blue uses, green keeps, blue leaves, green uses, green leaves", None, ""),
+    ("green uses, blue keeps, blue leaves, green leaves", None, ""),
+    ("green keeps, blue uses, green leaves, blue leaves", "", ""),
+    ("green keeps, blue uses, green leaves, blue uses, blue leaves", "", ""),
+    ("green uses, blue keeps, green leaves, blue keeps, blue leaves", "", ""),
+    ("green keeps, blue keeps, green uses, green leaves, blue keeps, blue leaves", "", ""),
+    # others use it then and change nothing of it; who has kept it may
+    ("green keeps x, green leaves, blue uses, blue uses", "blue", "x"),
+    ("green keeps, blue keeps, green drops, blue leaves, green keeps", "green", ""),
+    ("blue keeps, blue leaves, green uses, green leaves, green uses, green leaves, blue keeps x", "blue", "x"),
+    ("blue keeps, blue leaves, green uses, blue keeps, green leaves, blue keeps x, green uses, blue keeps y",
+     "blue green", "y"),
+    ("blue uses, green keeps, green leaves, green keeps x", "blue green", ""),
+    ("blue uses x, green keeps, user unlabels, green drops, blue uses x, green keeps y", "blue green", "x"),
+    ("blue keeps, blue drops, user unkeeps, red uses x, green keeps, green leaves, blue keeps y", "blue red", "x"),
+    # what a user has made is a user's again when its adopter and all others have left it
+    ("user makes, blue adopts-and-keeps x, green uses, blue leaves, green leaves, green is-refused", "", "x"),
+    ("user makes, red adopts x, green uses, red leaves, green uses y, green leaves, blue is-refused", "", "y"),
+    ("user makes, green adopts x, blue uses x, green leaves, blue uses y, blue leaves", "", "y"),
+    ("user makes, green adopts x, user deletes, blue uses, green uses x", "blue green", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
+@pytest.mark.parametrize(("story", "left", "label"), STORIES, ids=[story for story, *_ in STORIES])
+def test_who_has_a_shared_object_and_whose_label_it_has(
+    api: FakeApi, shared: Object, story: str, left: str | None, label: str
+) -> None:
+    """`left`: its users in the end; None if it no longer exists."""
+    for step in story.split(", "):
+        act(api, shared, *step.split())
+    live = api.find(shared["kind"], None, shared["metadata"]["name"])
+    ids = {"blue": BLUE, "green": GREEN, "red": RED}
+    assert (None if live is None else users(live)) == (None if left is None else {ids[one] for one in left.split()})
+    assert live is None or labels(live).keys() & {"x", "y"} == set(label)
 
 
 def test_not_even_who_has_brought_it_takes_fields_by_force_while_others_use_it(api: FakeApi) -> None:
@@ -237,23 +292,6 @@ def test_a_dry_run_that_fails_is_repeated_before_the_label_is_written(api: FakeA
         Instance(api.url).reconcile([other_type()])
 
 
-def test_fields_that_a_shared_crd_does_not_have_are_a_conflict_though_nobody_owns_them(api: FakeApi) -> None:
-    Instance(api.url, GREEN).reconcile([crontab_crd()])
-    with pytest.raises(Conflict, match="sets fields that it does not have"):
-        Instance(api.url).reconcile([WEBHOOK])
-
-
-def test_an_adoption_of_before_is_none_of_what_another_instance_has_made_since(api: FakeApi) -> None:
-    api.put(HOME, manager="user")
-    green, blue = Instance(api.url, GREEN, adopt=True), Instance(api.url, BLUE)
-    green.reconcile([labelled(HOME, team="green")])
-    api.delete("Namespace", None, "home")
-    blue.reconcile([HOME])
-    before = api.get("Namespace", None, "home")
-    green.reconcile([labelled(HOME, team="green")])
-    assert without_label(api.get("Namespace", None, "home"), GREEN) == without_label(before, GREEN)
-
-
 @pytest.mark.parametrize("brought", [WEBHOOK, labelled(HOME, team="green")], ids=["CRD", "Namespace"])
 def test_what_an_adopter_has_added_stays_while_others_use_it(api: FakeApi, brought: Object) -> None:
     kind, name = brought["kind"], brought["metadata"]["name"]
@@ -294,18 +332,6 @@ def test_a_last_user_by_label_changes_nothing_while_another_inventory_names_the_
     red.terminate()
     blue.reconcile([HOME, config_map("b", "home")])
     assert "team" not in labels(api.get("Namespace", None, "home"))
-
-
-def test_the_last_user_may_change_what_an_adopter_has_left(api: FakeApi) -> None:
-    api.put(HOME, manager="kubectl")
-    green, blue = Instance(api.url, GREEN, adopt=True), Instance(api.url)
-    for one in (green, blue):
-        one.reconcile([labelled(HOME, team="green")])
-    green.terminate()
-    blue.reconcile([labelled(HOME, team="blue")])
-    assert labels(api.get("Namespace", None, "home"))["team"] == "blue"
-    blue.terminate()
-    assert users(api.get("Namespace", None, "home")) == set()
 
 
 @pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
