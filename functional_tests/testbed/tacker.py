@@ -279,4 +279,4 @@ def _start_server(ledger: Ledger, endpoint: str) -> None:
     environment = _environment(settings.parent / "tacker-server")
     argv: list[str | Path] = [_scripts(ledger) / "tacker-server", "--config-file", settings]
     process = ledger.spawn("tacker-server", argv, env=environment)
-    process.wait_until(answers, 60, "Tacker's API to answer")
+    process.wait_until(answers, 120, "Tacker's API to answer")
