@@ -20,26 +20,16 @@ from oslo_config import cfg, iniparser
 from k8s_cr_driver.credentials import secrets
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.endpoint import is_plain
-from k8s_cr_driver.lcm import conf
+from k8s_cr_driver.lcm.options import GROUPS, OPTIONS
 from k8s_cr_driver.objects.fields import similar
 from k8s_cr_driver.package import scripts
 from k8s_cr_driver.resources.health import operator_rules
 
-OF_ID = [*conf.POLICY, *conf.GRANTS, conf._option("allowed_receivers")]
-"""Of a group [k8s_cr:ID]: of a VIM those of POLICY, of a project all."""
-GROUPS: Mapping[str, list[cfg.Opt]] = {
-    "k8s_cr": OF_ID,
-    "k8s_cr_receiver": conf.RECEIVER,
-    conf.SSH_KEY: conf.SSH_KEY_OPTIONS,
-    conf.VIM_CLOUD: conf.VIM_CLOUD_OPTIONS,
-    conf.LOAD_BALANCER: conf.LOAD_BALANCER_OPTIONS,
-}
-"""Begin of a group's name, before its colon -> its options."""
 _NEEDED = {
     "k8s_cr_receiver": ("url", "hmac_key_file"),
-    conf.SSH_KEY: ("private_key", "hosts", "keystone", "projects"),
-    conf.VIM_CLOUD: ("clouds_file", "keystone", "projects"),
-    conf.LOAD_BALANCER: ("address", "username", "private_key", "projects"),
+    "k8s_cr_ssh_key": ("private_key", "hosts", "keystone", "projects"),
+    "k8s_cr_vim_cloud": ("clouds_file", "keystone", "projects"),
+    "k8s_cr_load_balancer": ("address", "username", "private_key", "projects"),
 }
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _KIND = re.compile(r"[\w*?.\[\]-]+")
@@ -91,11 +81,11 @@ def _of_group(group: str, values: Mapping[str, Found], file: Path) -> Iterator[t
         return
     if begin == "k8s_cr_receiver" and not _NAME.fullmatch(name):
         yield file, ": its name must have lower-case letters, digits and -"
-    options = {option.dest: option for option in (GROUPS[begin] if name else conf.OPTIONS)}
+    options = {option.dest: option for option in (GROUPS[begin] if name else OPTIONS)}
     for option, (path, value) in values.items():
         if option in options:
             yield from ((path, f" {option}: {text}") for text in _of_option(options[option], value))
-        elif name and begin == "k8s_cr" and option in (one.dest for one in conf.OPTIONS):
+        elif name and begin == "k8s_cr" and option in (one.dest for one in OPTIONS):
             yield path, f" {option}: has no effect here; it holds for all, in [k8s_cr]"
         else:
             near = similar(option, options)

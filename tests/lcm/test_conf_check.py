@@ -13,6 +13,7 @@ from oslo_config import cfg
 
 from k8s_cr_driver.cli.commands import main
 from k8s_cr_driver.lcm import conf, conf_check, registration
+from k8s_cr_driver.lcm.options import GROUPS, OF_ID
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *(ROOT / "doc" / "source").rglob("*.rst")]
@@ -158,5 +159,5 @@ def test_the_examples_of_the_documents_are_right(tmp_path: Path) -> None:
 
 def test_the_reference_names_the_options_of_a_project_and_each_group() -> None:
     text = (ROOT / "doc/source/reference/options.rst").read_text()
-    assert set(re.findall(r"``(\w+)``", text)) >= {option.dest for option in conf_check.OF_ID}
-    assert {name.partition(":")[0] for name, _ in conf.list_opts()} == set(conf_check.GROUPS)
+    assert set(re.findall(r"``(\w+)``", text)) >= {option.dest for option in OF_ID}
+    assert {name.partition(":")[0] for name, _ in conf.list_opts()} == set(GROUPS)

@@ -306,7 +306,7 @@ def test_a_vim_that_tacker_does_not_remove_fails_the_terminate_and_its_retry_rem
         ("projects = id-of-others", "vim_cloud: the operator has the cloud red for other projects"),
         ("keystone = https://keystone.example.com/v3", "vim_cloud: the operator has the cloud red for another cloud"),
         ("clouds_file = /etc/none", "vim_cloud: red of the operator cannot be used; ask for its clouds_file"),
-        ("clouds_file =", "vim_cloud: the conductor has no cloud 'red'"),
+        ("clouds_file =", "vim_cloud: clouds_file of [k8s_cr_vim_cloud:red] names none; ask the operator"),
     ],
 )
 def test_only_the_projects_of_the_operator_have_their_clusters_registered(

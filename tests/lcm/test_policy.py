@@ -19,6 +19,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.errors import Forbidden
 from k8s_cr_driver.lcm import conf, desired, permitted
+from k8s_cr_driver.lcm.options import OF_ID
 from k8s_cr_driver.objects.keys import ObjectKey, labels
 from k8s_cr_driver.vnf.policy import Policy
 from tests.fake_api import FakeApi, faults
@@ -50,7 +51,7 @@ def set_policy(**options: Any) -> None:
 def red() -> Iterator[Callable[..., None]]:
     """Sets options of the group of the project `red`."""
     group = "k8s_cr:red"
-    cfg.CONF.register_opts([*conf.POLICY, *conf.GRANTS], group=group)
+    cfg.CONF.register_opts(OF_ID, group=group)
 
     def set_own(**options: Any) -> None:
         for option, value in options.items():
@@ -59,7 +60,7 @@ def red() -> Iterator[Callable[..., None]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cfg.ConfigOpts, "list_all_sections", lambda _: [group])
         yield set_own
-    cfg.CONF.unregister_opts([*conf.POLICY, *conf.GRANTS], group=group)
+    cfg.CONF.unregister_opts(OF_ID, group=group)
 
 
 HOME = {"metadata": {"name": "red-1", "labels": {"pod-security.kubernetes.io/enforce": "baseline"}}}
