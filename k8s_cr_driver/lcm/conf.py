@@ -165,7 +165,7 @@ def _named(options: Any, kind: str, name: str, needed: str) -> tuple[str, Any]:
     group = f"k8s_cr_{kind}:{name}"
     found = _group(options.conf, group)
     if found is None:
-        raise InvalidRequest(f"{kind}: the conductor has no {name!r}; the operator adds it as group [{group}]")
+        raise InvalidRequest(f"{kind}: the conductor has no group [{group}]; ask the operator to add it to tacker.conf")
     if not found[needed]:
         raise InvalidRequest(f"{kind}: {needed} of [{group}] names none; ask the operator")
     return group, found

@@ -21,7 +21,6 @@ from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.lcm import hook, receivers
 from k8s_cr_driver.objects.fields import mapping, text, texts, type_name
-from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.vnf.additional_params import is_set
 
 KEY = "credential_sender"
@@ -32,14 +31,15 @@ _GRACE = 1.0
 
 def run(call: hook.Call) -> None:
     """The management driver's entry point. Raises DriverError."""
-    stored = {**mapping(call.instance, "metadata", KEY), **mapping(call.error_data, KEY)}
+    stored = call.kept(KEY)
     kept = {name: value for name, value in mapping(stored, "settings").items() if name != sender_settings.ALLOW_INSECURE}
     request = _of_request(call)
     given = {**sender_settings.remaining(kept, request), **request}
     settings, record = _settings(call, given, kept), Record.read(mapping(stored, "clusters"))
     # A terminate is two calls, and Tacker stores the instance after the second.
     warning = text(stored, "warning") if call.operation == "terminate_end" else ""
-    project, namespaces = _project(call), _namespaces(call)
+    project = call.project(KEY)
+    namespaces = receivers.namespaces(call.instance) or texts(call.error_data, KEY, "namespaces")
     try:
         with hook.deadline(settings.deadline + _GRACE):
             _send(call, settings, record, project, namespaces)
@@ -48,21 +48,7 @@ def run(call: hook.Call) -> None:
             raise
         warning = hook.line(error)
     finally:
-        _keep(call, given, record, warning)
-        call.error_data[KEY] = {**mapping(call.error_data, KEY), "project": project, "namespaces": namespaces}
-
-
-def _project(call: hook.Call) -> str:
-    """That of the instance. Before an instantiate has succeeded and after a terminate nothing but `error_data` says so.
-
-    Not the metadata, which users of Tacker's API may change.
-    """
-    return receivers.project(call.instance) or text(call.error_data, KEY, "project")
-
-
-def _namespaces(call: hook.Call) -> list[str]:
-    """Those of the instance's objects, in the same way."""
-    return receivers.namespaces(call.instance) or texts(call.error_data, KEY, "namespaces")
+        call.keep(KEY, _content(call, given, record, warning), project=project, namespaces=namespaces)
 
 
 def _send(call: hook.Call, settings: Settings, record: Record, project: str, namespaces: Sequence[str]) -> None:
@@ -119,18 +105,9 @@ def _management(call: hook.Call, end: float) -> Iterator[ManagementCluster | Non
         yield ManagementCluster(connection)
 
 
-def _keep(call: hook.Call, given: Mapping[str, Any], record: Record, warning: str) -> None:
+def _content(call: hook.Call, given: Mapping[str, Any], record: Record, warning: str) -> Mapping[str, Any]:
     """`resend` is of one request. No setting of a request is secret. Settings last as long as the instance has clusters."""
     is_over = call.operation in operations.ENDS and not record.deliveries
     lasting = {name: value for name, value in given.items() if name != "resend" and not is_over}
     kept = {"settings": lasting, "clusters": record.as_dict(), "warning": warning}
-    metadata = call.instance["metadata"] = mapping(call.instance, "metadata")
-    for owner in (metadata, call.error_data):
-        _set(owner, {name: value for name, value in kept.items() if value})
-
-
-def _set(owner: Object, kept: Mapping[str, Any]) -> None:
-    if kept:
-        owner[KEY] = dict(kept)
-    else:
-        owner.pop(KEY, None)
+    return {name: value for name, value in kept.items() if value}

@@ -29,7 +29,7 @@ from typing import Any, BinaryIO
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm import conf, vim
-from k8s_cr_driver.objects.fields import mapping, texts
+from k8s_cr_driver.objects.fields import mapping, text, texts
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.redaction import foreign
 
@@ -86,6 +86,28 @@ class Call:
         """The namespaces of the instance's objects, as its record has them (`instance_info`); [""] if it has none."""
         metadata = mapping(self.instance, "instantiatedVnfInfo", "metadata")
         return texts(metadata, "k8s_cr", "inventory", "namespaces") or [str(metadata.get("namespace") or "")]
+
+    def project(self, key: str) -> str:
+        """
+        The project that has instantiated the instance; "" if it is not known.
+
+        Before an instantiate has succeeded and after a terminate only what this operation keeps under its key says so. Not the
+        metadata, which users of Tacker's API may change.
+        """
+        recorded = text(self.instance, "instantiatedVnfInfo", "metadata", "k8s_cr", "project")
+        return recorded or text(self.error_data, key, "project")
+
+    def kept(self, key: str) -> Object:
+        """What the driver has kept under its key in the metadata of the instance, and in an operation that has failed."""
+        return {**mapping(self.instance, "metadata", key), **mapping(self.error_data, key)}
+
+    def keep(self, key: str, content: Mapping[str, Any], **of_operation: Any) -> None:
+        """Replaces it, in both: a failed operation stores no instance. `of_operation` is not in the instance."""
+        metadata = self.instance["metadata"] = mapping(self.instance, "metadata")
+        for owner, now in ((metadata, {**content}), (self.error_data, {**content, **of_operation})):
+            owner.pop(key, None)
+            if now:
+                owner[key] = now
 
 
 Driver = Callable[[Call], None]

@@ -31,7 +31,6 @@ from k8s_cr_driver.node_clusters.storage import inventory as storage_inventory
 from k8s_cr_driver.node_clusters.storage import persistent_volumes as storage_volumes
 from k8s_cr_driver.node_clusters.storage import run as storage_run
 from k8s_cr_driver.objects.fields import mapping, text
-from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import files
 from k8s_cr_driver.ssh.host import Host
 from k8s_cr_driver.ssh.hosts import Hosts
@@ -64,7 +63,7 @@ class Operation:
 
     def __init__(self, call: hook.Call, masters: int = inventory.MASTERS) -> None:
         self.call, self.least_masters = call, masters
-        self.stored: Object = {**mapping(call.instance, "metadata", KEY), **mapping(call.error_data, KEY)}
+        self.stored = call.kept(KEY)
         kept, given = mapping(self.stored, "parameters"), call.additional_params.get(PARAMETER, {})
         self.parameters = self._read(given, kept)
         self.stored["parameters"] = parameters.merged(given, kept)
@@ -89,7 +88,8 @@ class Operation:
             with hook.deadline(self.seconds + GRACE):
                 self._act()
         finally:
-            self._keep()
+            is_over = self.call.operation in ("terminate_end", "instantiate_rollback_end")
+            self.call.keep(KEY, {} if is_over else {**self.stored, **self.pinned.kept})
 
     def _act(self) -> None:
         match self.call.operation:
@@ -105,15 +105,15 @@ class Operation:
 
     def _worker(self) -> contextlib.AbstractContextManager[None]:
         """One of those that operations in the OpenStack project hold. Raises Busy."""
-        keystone, access = text(mapping(self._vim, "interfaceInfo"), "endpoint"), mapping(self._vim, "accessInfo")
-        project = " ".join((keystone, text(access, "projectDomain"), text(access, "project")))
+        access = mapping(self._vim, "accessInfo")
+        project = " ".join((self._keystone, text(access, "projectDomain"), text(access, "project")))
         return worker_of(project, most_of_a_project(self.call.options.conf))
 
     def _ensure(self) -> None:
         if self.call.operation == "scale_end" and inventory.leaving(self.call.grant_request):
             return
         registry = self._registry
-        with self._hosts() as hosts:
+        with self._opened_by(self._key) as hosts:
             one = self._run(hosts)
             volumes = self._volumes(one)
             if volumes:
@@ -144,9 +144,9 @@ class Operation:
         if not servers:
             return
         if self.call.operation == "heal_start" and not self.call.request.get("vnfcInstanceId"):
-            self._remove_vim()
+            self._remove()
             return
-        with self._hosts() as hosts:
+        with self._opened_by(self._key) as hosts:
             one = self._run(hosts)
             volumes = self._volumes(one)
             if volumes and volumes.inventory.server and volumes.inventory.server.server in servers:
@@ -169,11 +169,7 @@ class Operation:
                 raise InvalidRequest(f"VDU {vdu}: {why} cannot be scaled")
 
     def _remove(self) -> None:
-        """The cluster goes with its servers."""
-        self._remove_vim()
-
-    def _remove_vim(self) -> None:
-        """Also from Tacker's VIMs, while the OpenStack VIM is there, which names the project."""
+        """The cluster goes with its servers: from Tacker's VIMs, too, while the OpenStack VIM is there, with the project."""
         name, registry = self.parameters.vim_name, self._registry if vim.of_openstack(self.call.instance) else None
         if registry and not registry.remove(name, vim.description(self.call.instance)):
             self._progress(f"the VIM {name} of Tacker has another description, so it stays")
@@ -184,8 +180,7 @@ class Operation:
         """Tacker's VIMs, if the operator lets the cluster become one."""
         if not self.parameters.vim_cloud:
             return None
-        keystone = text(mapping(self._vim, "interfaceInfo"), "endpoint")
-        file, name = conf.vim_cloud(self.call.options, self.parameters.vim_cloud, keystone, self._cloud.project)
+        file, name = conf.vim_cloud(self.call.options, self.parameters.vim_cloud, self._keystone, self._cloud.project)
         try:
             return tacker.Tacker(tacker.cloud(file, name))
         except (OSError, UnicodeDecodeError, InvalidRequest) as error:
@@ -193,17 +188,10 @@ class Operation:
             named = f"vim_cloud: {self.parameters.vim_cloud} of the operator cannot be used"
             raise InvalidRequest(f"{named}; ask for its clouds_file") from None
 
-    def _hosts(self) -> Hosts:
-        return self._opened_by(self._key)
-
     def _opened_by(self, key: tuple[str, EndpointRules] | None) -> Hosts:
         """An operator's key opens the servers that the operator lists for it, and no others."""
         rules = key[1] if key else conf.ssh_rules(self.call.options)
-
-        def judge(address: str) -> None:
-            rules(address, [address])
-
-        return Hosts(judge, self.until)
+        return Hosts(lambda address: rules(address, [address]), self.until)
 
     @functools.cached_property
     def _key(self) -> tuple[str, EndpointRules] | None:
@@ -213,8 +201,7 @@ class Operation:
         """The operator's key, if one is chosen, and where it may be used."""
         if not name:
             return None
-        keystone = text(mapping(self._vim, "interfaceInfo"), "endpoint")
-        return conf.ssh_key(self.call.options, name, keystone, self._cloud.project)
+        return conf.ssh_key(self.call.options, name, self._keystone, self._cloud.project)
 
     def _run(self, hosts: Hosts) -> run.Run:
         cloud = self._cloud
@@ -266,6 +253,10 @@ class Operation:
             raise InvalidRequest("the VNF instance has no VIM of an OpenStack project")
         return entry
 
+    @property
+    def _keystone(self) -> str:
+        return text(self._vim, "interfaceInfo", "endpoint")
+
     @functools.cached_property
     def _cloud(self) -> Cloud:
         verify = conf.heat_verification(self.call.options)
@@ -306,13 +297,3 @@ class Operation:
 
     def _progress(self, line: str) -> None:
         LOG.info("%s %s: %s", self.call.instance["id"], self.call.operation, line)
-
-    def _keep(self) -> None:
-        is_over = self.call.operation in ("terminate_end", "instantiate_rollback_end")
-        kept = {} if is_over else {**self.stored, **self.pinned.kept}
-        metadata = self.call.instance["metadata"] = mapping(self.call.instance, "metadata")
-        for owner in (metadata, self.call.error_data):
-            owner.pop(KEY, None)
-            if kept:
-                owner[KEY] = kept
-

@@ -13,12 +13,11 @@ from typing import Any
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.kube import lists
 from k8s_cr_driver.kube.connection import Connection
-from k8s_cr_driver.lcm import conf, hook, receivers
+from k8s_cr_driver.lcm import conf, hook
 from k8s_cr_driver.logs import logger
 from k8s_cr_driver.node_clusters import load_balancer
 from k8s_cr_driver.node_clusters.node_ports import EXPOSES, TCP, WITHDRAWS, check_address, of_request, of_service
 from k8s_cr_driver.objects.fields import entries, mapping, text, texts
-from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from k8s_cr_driver.ssh import host_keys
 from k8s_cr_driver.ssh.host import Host
@@ -35,25 +34,25 @@ def node_ports(call: hook.Call) -> None:
     """The entry point of the management driver `node_ports`. Raises DriverError."""
     if call.operation not in (*EXPOSES, *WITHDRAWS):
         raise InvalidPackage(f"{call.operation}: node_ports has nothing to do there; remove it from the VNFD")
-    stored: Object = {**mapping(call.instance, "metadata", KEY), **mapping(call.error_data, KEY)}
+    stored = call.kept(KEY)
     given = {**mapping(stored, "settings"), **of_request(call.additional_params)}
     withdraws = call.operation in WITHDRAWS
     if withdraws and not stored.get("ports"):
-        _keep(call, {})
+        call.keep(KEY, {})
         return
-    # Not from the metadata, which users of Tacker's API may change.
-    project = receivers.project(call.instance) or text(call.error_data, KEY, "project")
+    project = call.project(KEY)
     host, judge = _host(call, given, project)
     with hook.deadline(WITHIN):
         ports = [] if withdraws else sorted(set(_ports(call)))
         # Before the change: what a crash has left is withdrawn by the rollback.
-        kept = {"settings": _without_password(given), "ports": ports or stored.get("ports", [])}
-        _keep(call, kept, project)
+        settings = {key: value for key, value in given.items() if key != "ssh_password"}
+        kept = {"settings": settings, "ports": ports or stored.get("ports", [])}
+        call.keep(KEY, kept, project=project)
         with Hosts(judge) as hosts:
             name = f"cnf-{call.instance['id']}"
             load_balancer.changed(lambda one: hosts.run(host, one), name, load_balancer.of_cnf(ports))
     LOG.info("%s %s: ports %s", call.instance["id"], call.operation, ports)
-    _keep(call, {**kept, "ports": ports} if ports else {}, project)
+    call.keep(KEY, {**kept, "ports": ports} if ports else {}, project=project)
 
 
 def _host(call: hook.Call, given: Mapping[str, Any], project: str) -> tuple[Host, Any]:
@@ -92,15 +91,3 @@ def _of_service(service: Mapping[str, Any]) -> Iterator[int]:
             yield number
         elif number:
             LOG.warning("Service %s: HAProxy cannot balance %s", text(service, "metadata", "name"), number)
-
-
-def _without_password(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in given.items() if key != "ssh_password"}
-
-
-def _keep(call: hook.Call, kept: Mapping[str, Any], project: str = "") -> None:
-    metadata = call.instance["metadata"] = mapping(call.instance, "metadata")
-    for owner, more in ((metadata, {}), (call.error_data, {"project": project})):
-        owner.pop(KEY, None)
-        if kept:
-            owner[KEY] = {**kept, **more}

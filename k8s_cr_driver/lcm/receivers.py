@@ -75,7 +75,8 @@ def _cas(file: str | None, group: str) -> str:
 def _rule_against(secret: str, options: Any, instance: Object, project: str, namespaces: Sequence[str]) -> str:
     """What forbids the instance a Secret NAMESPACE/NAME/KEY as one of its own; "" if nothing does."""
     namespace, name, _ = secret.split("/")
-    if namespace in (SYSTEM, *_inventories(options, instance)):
+    recorded = text(_record(instance), "inventory", "namespace")
+    if namespace in (SYSTEM, str(options.conf.k8s_cr.inventory_namespace), recorded):
         return f"the namespace {namespace} is that of the cluster or of the driver's inventories"
     vims: Sequence[Any] = list(mapping(instance, "vimConnectionInfo").values())
     ids = dict.fromkeys(filter(None, (project, *(text(vim, "vimId") for vim in vims))))
@@ -87,16 +88,6 @@ def _rule_against(secret: str, options: Any, instance: Object, project: str, nam
     given = (*namespaces, *conf.given_namespaces(options.conf, project))
     is_own = any(fnmatchcase(namespace, one) for one in given) and not namespace.startswith(tenants.OF_CLUSTER)
     return "" if is_own else "[k8s_cr] restrict_tenants"
-
-
-def _inventories(options: Any, instance: Object) -> tuple[str, str]:
-    recorded = text(_record(instance), "inventory", "namespace")
-    return str(options.conf.k8s_cr.inventory_namespace), recorded
-
-
-def project(instance: Object) -> str:
-    """The project that has instantiated the instance, as the driver has recorded it; "" if it is not known."""
-    return text(_record(instance), "project")
 
 
 def namespaces(instance: Object) -> list[str]:

@@ -36,7 +36,7 @@ _CHANGED = (
 
 _OUT_OF_TIME = "{host}: the time limit of the operation has passed at {what}; retry it, perhaps with a longer wait-timeout"
 
-Judge = Callable[[str], None]
+Judge = Callable[[str], object]
 """Raises DriverError for an address to which no connection may go."""
 
 

@@ -147,7 +147,7 @@ def test_a_request_may_log_in_by_itself_and_its_password_is_not_kept(
     [
         (NAMED, {"projects": "others"}, "load_balancer: the operator has blue for other projects"),
         (NAMED, {"projects": ""}, "load_balancer: the operator has blue for other projects"),
-        ({"load_balancer": "red"}, {}, "load_balancer: the conductor has no 'red'"),
+        ({"load_balancer": "red"}, {}, "load_balancer: the conductor has no group [k8s_cr_load_balancer:red]"),
         ({}, {}, "ip_address, ssh_username: is missing; or give load_balancer"),
         ({"ip_address": "x"}, {}, ".ip_address: must be the IP address of a server"),
         ("here", {}, "must be a mapping, not text"),
