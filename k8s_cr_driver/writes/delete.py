@@ -31,7 +31,7 @@ from k8s_cr_driver.objects.keys import (
 )
 from k8s_cr_driver.objects.marks import KEEPS, SHARED, has_applied, is_created, is_kept, is_released, users
 from k8s_cr_driver.objects.marks import manager as manager_of
-from k8s_cr_driver.plan.decision import Way, decide, stays
+from k8s_cr_driver.plan.actions import Way, decide, stays
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.writes.context import WriteContext, has_gone
 from k8s_cr_driver.writes.guests import Guests

@@ -24,7 +24,7 @@ from k8s_cr_driver.objects.marks import (
     is_managed,
     is_released,
 )
-from k8s_cr_driver.plan.decision import decide
+from k8s_cr_driver.plan.actions import decide
 from k8s_cr_driver.writes.context import WriteContext
 from k8s_cr_driver.writes.release import disown
 

@@ -8,7 +8,22 @@ import pytest
 from k8s_cr_driver.journal.stored_form import InventoryContent
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.objects.marks import CREATED_BY_US, KEEP, manager, used_by
-from k8s_cr_driver.plan.actions import Action, Answer, Contents, Do, digest, may_go, plan
+from k8s_cr_driver.plan.actions import (
+    ANNOTATED,
+    EXISTED,
+    IN_EACH,
+    IN_USE,
+    Action,
+    Answer,
+    Contents,
+    Do,
+    Way,
+    decide,
+    digest,
+    holds,
+    may_go,
+    plan,
+)
 from k8s_cr_driver.plan.field_diff import Change
 from tests.instance import BLUE, GREEN, config_map, crontab, crontab_crd, obj
 
@@ -29,37 +44,59 @@ HOME, CRD, MAP = obj("v1", "Namespace", "home"), crontab_crd(), config_map("a", 
 TAB = made(crontab("one"))
 OURS = {CREATED_BY_US.partition("/")[2]: "true"}
 KEPT = {KEEP.partition("/")[2]: "true"}
+CRD_OURS, ACCOUNT = made(CRD, BLUE, **OURS), obj("v1", "ServiceAccount", "default", "home")
 
-ROWS: list[tuple[str, list[Object], list[Object], str, Do, str]] = [
-    ("an object of the instance", [made(MAP)], [], "", Do.DELETE, ""),
-    ("a kept object", [made(MAP, **KEPT)], [], "", Do.RELEASE, "annotated with"),
-    ("a Namespace of its own", [made(HOME, BLUE, **OURS)], [], "", Do.DELETE, ""),
-    ("a Namespace that it has not made", [made(HOME, BLUE)], [], "", Do.RELEASE, "existed before"),
-    ("a Namespace that others use", [made(HOME, BLUE, GREEN, **OURS)], [], "", Do.RELEASE, GREEN),
-    ("a Namespace with objects of others", [made(HOME, BLUE, **OURS)], [], "has a Pod", Do.RELEASE, "has a Pod"),
-    ("a Namespace of a wanted object", [made(HOME, BLUE, **OURS)], [MAP], "", Do.RELEASE, "holds objects of this"),
-    ("a Namespace of a kept object", [made(HOME, BLUE, **OURS), made(MAP, **KEPT)], [], "", Do.RELEASE, "holds objects of"),
-    ("a CRD of its own", [made(CRD, BLUE, **OURS)], [], "", Do.DELETE, ""),
-    ("a CRD of a wanted object", [made(CRD, BLUE, **OURS)], [crontab("one")], "", Do.RELEASE, "holds objects of this"),
+ROWS: list[tuple[str, Object, bool, str, Way, str]] = [
+    ("an object of its own", made(MAP), False, "", Way.DELETE, ""),
+    ("a kept object", made(MAP, **KEPT), False, "", Way.KEEP, ANNOTATED),
+    ("an adopted object", made(MAP), True, "", Way.GIVE_BACK, EXISTED),
+    ("an adopted object that is to be kept", made(MAP, **KEPT), True, "", Way.GIVE_BACK, EXISTED),
+    ("an adopted Namespace that others use", made(HOME, BLUE, GREEN), True, "", Way.LEAVE_TO_OTHERS, EXISTED),
+    ("what Kubernetes puts into each Namespace", made(ACCOUNT), False, "", Way.GIVE_UP, IN_EACH),
+    ("a Namespace of its own", made(HOME, BLUE, **OURS), False, "", Way.DELETE, ""),
+    ("a kept Namespace", made(HOME, BLUE, **OURS, **KEPT), False, "", Way.KEEP, ANNOTATED),
+    ("a Namespace that others use", made(HOME, BLUE, GREEN, **OURS), False, IN_USE, Way.LEAVE_TO_OTHERS, GREEN),
+    ("a Namespace that holds something", made(HOME, BLUE, **OURS), False, "it has a Pod", Way.LEAVE, "it has a Pod"),
+    ("a Namespace that no instance has made", made(HOME, BLUE), False, "", Way.LEAVE, EXISTED),
+    ("a CRD of its own", CRD_OURS, False, "", Way.DELETE, ""),
+    ("a CRD that others use", made(CRD, BLUE, GREEN, **OURS), False, "", Way.LEAVE_TO_OTHERS, GREEN),
+    ("what holds an object that is not shared", made(MAP), False, IN_USE, Way.DELETE, ""),
 ]
 
 
-@pytest.mark.parametrize(("live", "wanted", "others", "do", "why"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
-def test_what_becomes_of_what_is_not_wanted(live: list[Object], wanted: list[Object], others: str, do: Do, why: str) -> None:
-    lives = {key_of(one): one for one in live}
-    answers = {key_of(one): Answer(Do.LEAVE) for one in wanted}
-    key = key_of(live[0])
-    [action] = [one for one in plan(InventoryContent(), BLUE, answers, lives, {key: Contents(others)}) if one.key == key]
-    assert action.do is do
-    assert why in action.why
+@pytest.mark.parametrize(
+    ("live", "is_adopted", "held", "way", "why"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS]
+)
+def test_how_an_object_leaves(live: Object, is_adopted: bool, held: str, way: Way, why: str) -> None:
+    key = key_of(live)
+    keys = frozenset({key}) if is_adopted else frozenset()
+    journal = InventoryContent(adopted=keys, members=keys or None)
+    decision = decide(journal, BLUE, live, held)
+    assert decision.way is way
+    assert why in decision.why and bool(why) == bool(decision.why)
+    [action] = plan(journal, BLUE, {}, {key: live}, {key: Contents(held)})
+    assert action == Action(key, Do.DELETE if way is Way.DELETE else Do.RELEASE, decision.why)
+    assert decision.outlives is (way not in (Way.DELETE, Way.GIVE_UP))
+    assert bool(may_go(journal, BLUE, (), {key: live})) is not decide(journal, BLUE, live).outlives
 
 
-def test_an_adopted_object_stays() -> None:
-    key = key_of(MAP)
-    journal = InventoryContent(adopted=frozenset({key}), members=frozenset({key}))
-    [action] = plan(journal, BLUE, {}, {key: made(MAP)}, {})
-    assert action.do is Do.RELEASE
-    assert not may_go(journal, BLUE, (), {key: made(MAP)})
+@pytest.mark.parametrize(
+    ("shared", "held", "wanted"),
+    [(made(HOME, BLUE, **OURS), [], [MAP]), (made(HOME, BLUE, **OURS), [made(MAP, **KEPT)], []), (CRD_OURS, [], [TAB])],
+    ids=["a Namespace of a wanted object", "a Namespace of a kept object", "a CRD of a wanted object"],
+)
+def test_what_holds_what_stays_is_released(shared: Object, held: list[Object], wanted: list[Object]) -> None:
+    lives = {key_of(one): one for one in (shared, *held)}
+    actions = plan(InventoryContent(), BLUE, {key_of(one): Answer(Do.LEAVE) for one in wanted}, lives, {})
+    assert Action(key_of(shared), Do.RELEASE, IN_USE) in actions
+
+
+@pytest.mark.parametrize(
+    ("shared", "key", "is_held"),
+    [(HOME, key_of(MAP), True), (CRD, key_of(crontab("one")), True), (CRD, key_of(MAP), False), (MAP, key_of(MAP), False)],
+)
+def test_a_namespace_and_a_crd_hold_objects(shared: Object, key: ObjectKey, is_held: bool) -> None:
+    assert holds(shared, [key]) is is_held
 
 
 @pytest.mark.parametrize("do", [Do.CREATE, Do.APPLY, Do.REPLACE, Do.LEAVE, Do.CONFLICT, Do.REFUSE])

@@ -7,13 +7,18 @@ from typing import Any
 
 import pytest
 
+from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.plan.field_diff import HIDDEN, changes
 from k8s_cr_driver.redaction import FOREIGN_LIMIT
 from tests.instance import config_map, obj
 
 
+def db(**spec: Any) -> Object:
+    return obj("example.com/v1", "Db", "a", spec=spec)
+
+
 def changed(**after: Any) -> str:
-    return "\n".join(map(str, changes(obj("example.com/v1", "Db", "a", spec={}), obj("example.com/v1", "Db", "a", spec=after))))
+    return "\n".join(map(str, changes(db(), db(**after))))
 
 
 @pytest.mark.parametrize(
@@ -47,19 +52,14 @@ def test_values_of_secret_fields_are_hidden(spec: dict[str, Any]) -> None:
 
 def test_a_changed_variable_is_hidden_by_its_name() -> None:
     names = ("DB_PASSWORD", "MODE")
-    was, now = (
-        obj("example.com/v1", "Db", "a", spec={"env": [{"name": name, "value": value} for name in names]})
-        for value in ("canary", "dove")
-    )
+    was, now = (db(env=[{"name": name, "value": value} for name in names]) for value in ("canary", "dove"))
     hidden, shown = map(str, changes(was, now))
     assert hidden == f'spec.env[DB_PASSWORD].value: "{HIDDEN}" -> "{HIDDEN}"'
     assert shown == 'spec.env[MODE].value: "canary" -> "dove"'
 
 
 def test_a_changed_argument_after_an_option_that_is_named_as_a_secret_is_hidden() -> None:
-    was, now = (
-        obj("example.com/v1", "Db", "a", spec={"args": ["--password", value, "--mode", value]}) for value in ("canary", "dove")
-    )
+    was, now = (db(args=["--password", value, "--mode", value]) for value in ("canary", "dove"))
     assert list(map(str, changes(was, now))) == [
         f'spec.args[1]: "{HIDDEN}" -> "{HIDDEN}"',
         'spec.args[3]: "canary" -> "dove"',
@@ -70,10 +70,7 @@ def test_a_changed_argument_after_an_option_that_is_named_as_a_secret_is_hidden(
 @pytest.mark.parametrize("secret", ["db-password", "db.password", "dbPassword"])
 def test_a_changed_entry_in_a_place_is_hidden_by_its_name(field: str, secret: str) -> None:
     names = (secret, "mode", "mode")  # so that none is found by its name
-    was, now = (
-        obj("example.com/v1", "Db", "a", spec={"settings": [{field: name, "value": value} for name in names]})
-        for value in ("canary", "dove")
-    )
+    was, now = (db(settings=[{field: name, "value": value} for name in names]) for value in ("canary", "dove"))
     hidden, *shown = map(str, changes(was, now))
     assert hidden == f'spec.settings[0].value: "{HIDDEN}" -> "{HIDDEN}"'
     assert shown == [f'spec.settings[{place}].value: "canary" -> "dove"' for place in (1, 2)]
@@ -87,7 +84,7 @@ def test_an_entry_is_hidden_by_its_name_whatever_its_value_is_called(field: str,
         for secret, shown, count in (("canary", "a", 1), (["dove"], "b", 2))
     )
     place, specs = ("[0]", ([was], [now])) if is_listed else ("", (was, now))
-    found = changes(*(obj("example.com/v1", "Db", "a", spec={"settings": one}) for one in specs))
+    found = changes(*(db(settings=one) for one in specs))
     assert sorted(map(str, found)) == sorted(
         [
             f'spec.settings{place}.{field}: "{HIDDEN}" -> ["{HIDDEN}"]',
@@ -136,8 +133,7 @@ def test_all_texts_of_an_entry_that_is_named_as_a_secret_are_hidden_where_the_wh
 ) -> None:
     entry = {name: "db-password", "data": {"text": ["canary"]}}
     assert "canary" not in changed(several=[entry] if is_listed else {"one": entry})
-    before = obj("example.com/v1", "Db", "a", spec={"several": [entry]})
-    after = obj("example.com/v1", "Db", "a", spec={"several": []})
+    before, after = db(several=[entry]), db(several=[])
     for found in (changes(before, after), changes(after, before)):
         assert "db-password" in str(found) and "canary" not in str(found)
 
@@ -162,8 +158,7 @@ def test_a_short_name_of_a_secret_hides_its_value(name: str) -> None:
     assert "canary" not in changed(**{name: "canary"})
     assert "canary" not in changed(env=[variable])
     assert "canary" not in changed(args=[f"--{name}", "canary"])
-    before = obj("example.com/v1", "Db", "a", spec={"env": []})
-    assert "canary" not in str(changes(before, obj("example.com/v1", "Db", "a", spec={"env": [variable]})))
+    assert "canary" not in str(changes(db(env=[]), db(env=[variable])))
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from k8s_cr_driver.objects.crds import CLEANUP
 from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of
 from k8s_cr_driver.objects.marks import SHARED, is_managed
-from k8s_cr_driver.plan.decision import stays
+from k8s_cr_driver.plan.actions import stays
 from k8s_cr_driver.writes.context import is_selected
 
 LOG = logs.logger(__name__)

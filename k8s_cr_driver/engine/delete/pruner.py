@@ -24,7 +24,7 @@ from k8s_cr_driver.objects.crds import defined_by, is_refused
 from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import CRD, Object, ObjectKey, is_of_every_namespace, key_of, split
 from k8s_cr_driver.objects.marks import SHARED, is_kept
-from k8s_cr_driver.plan.decision import IN_USE, holds, stays
+from k8s_cr_driver.plan.actions import IN_USE, holds, stays
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.context import is_selected

@@ -17,7 +17,7 @@ from k8s_cr_driver.kube.refusals import unanswered_webhook
 from k8s_cr_driver.objects.fields import entries, field
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.objects.marks import is_managed
-from k8s_cr_driver.plan.decision import stays
+from k8s_cr_driver.plan.actions import stays
 from k8s_cr_driver.writes.context import WriteContext, has_gone, selector
 from k8s_cr_driver.writes.write_errors import ADMISSION
 
