@@ -170,7 +170,7 @@ class _Sender:
         except TransportError as error:
             raise exceptions.ConnectFailure(str(error)) from None
         kept = {name.lower(): value for name, value in sent.headers.items() if name.lower() not in _IGNORED}
-        return _Response(sent.status, url, HTTPHeaderDict(kept), sent.content)
+        return _Response(sent.status, url, HTTPHeaderDict(kept), sent.data)
 
     def _tls(self, url: str) -> Any:
         if not isinstance(self.verify, str):

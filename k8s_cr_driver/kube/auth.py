@@ -14,17 +14,14 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
 from urllib.parse import urlencode
-
-from kubernetes.client.rest import ApiException
 
 from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, TransportError
 from k8s_cr_driver.kube import once, tls
+from k8s_cr_driver.kube.bounded import Response
 from k8s_cr_driver.kube.pools import Judge
 from k8s_cr_driver.objects.decoding import decoded
 
-Response = TypeVar("Response")
 CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 20.0
 
 REFRESH_BEFORE = 10.0
@@ -88,12 +85,8 @@ class Tokens:
         A token is waited for at most `within` seconds.
         """
         token = self._current(within)
-        try:
-            return send(f"Bearer {token}")
-        except ApiException as error:
-            if error.status != 401:
-                raise
-            return send(f"Bearer {self._current(within, refused=token)}")
+        response = send(f"Bearer {token}")
+        return response if response.status != 401 else send(f"Bearer {self._current(within, refused=token)}")
 
     def refusal(self, url: str) -> ConnectionFailed:
         """The error when the API server at `url` refuses a new token too."""
@@ -145,7 +138,7 @@ class Tokens:
             connect=CONNECT_TIMEOUT,
             within=min(READ_TIMEOUT, within),
         )
-        return response.status, response.content
+        return response.status, response.data
 
     def _token_of(self, response: tuple[int, bytes]) -> str:
         status, content = response

@@ -28,19 +28,18 @@ _HARMLESS = (http.client.IncompleteRead, urllib3.exceptions.IncompleteRead)
 """Errors of http.client with numbers only; the others repeat what the server has sent."""
 
 
-class Pool:
-    """In the place of a client's pool."""
+def request(
+    pool: urllib3.PoolManager, method: str, url: str, *, connect: float, within: float, limit: int | None = None, **options: Any
+) -> Response:
+    """The response, whatever its status, with the seconds to connect and those for all of it, but for a stream's body.
 
-    def __init__(self, pool: urllib3.PoolManager, response_limit: int | None = None) -> None:
-        self._pool, self._response_limit = pool, response_limit
-
-    def request(self, method: str, url: str, *, timeout: urllib3.Timeout, **options: Any) -> Response:
-        """The read timeout is the limit of the whole request, but for a stream's body."""
-        seconds = float(timeout.read_timeout or 0)
-        until = time.monotonic() + seconds
-        whole = urllib3.Timeout(connect=timeout.connect_timeout, total=seconds)
-        opened = self._pool.request(method, url, timeout=whole, decode_content=False, **options)
-        return Response(opened, until, self._response_limit or RESPONSE_LIMIT)
+    It is not repeated, and no redirect is followed. `limit`: bytes of its body, RESPONSE_LIMIT without it.
+    """
+    until = time.monotonic() + within
+    timeout = urllib3.Timeout(connect=min(connect, within), total=within)
+    options |= {"redirect": False, "retries": False, "preload_content": False, "decode_content": False}
+    opened = pool.request(method, url, timeout=timeout, **options)
+    return Response(opened, until, limit or RESPONSE_LIMIT)
 
 
 class Response:
@@ -48,18 +47,14 @@ class Response:
 
     def __init__(self, opened: urllib3.BaseHTTPResponse, until: float, limit: int) -> None:
         self.opened, self._until, self._limit = opened, until, limit
-        self.status, self.reason, self.headers = opened.status, opened.reason, opened.headers
+        self.status, self.headers = opened.status, opened.headers
         if opened.headers.get("Content-Encoding", "identity") != "identity":
             opened.close()
             raise urllib3.exceptions.HTTPError("the response is encoded, though no encoding is accepted")
 
-    def getheaders(self) -> Any:
-        """The headers, as clients of Kubernetes before 36 ask for them."""
-        return self.headers
-
-    def getheader(self, name: str, default: str | None = None) -> str | None:
-        """One header, as `getheaders`."""
-        return self.headers.get(name, default)
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
 
     @functools.cached_property
     def data(self) -> bytes:

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One way to send a request to a cluster.
-
-Requests go through the official dynamic client over one urllib3 pool of our own, because the client's own pool reads CA
-files for every connection and sleeps through Retry-After inside a call.
-"""
+"""One way to send a request to a cluster: over one urllib3 pool, without a repetition or a sleep inside of a call."""
 
 from __future__ import annotations
 
@@ -18,12 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import urllib3
-from kubernetes import client
-from kubernetes.client.rest import ApiException
-from kubernetes.dynamic import DynamicClient
 
 from k8s_cr_driver.errors import (
     ApiError,
@@ -37,7 +30,7 @@ from k8s_cr_driver.errors import (
     Unreadable,
     passes,
 )
-from k8s_cr_driver.kube import audit, auth, bounded, pools
+from k8s_cr_driver.kube import audit, auth, bounded, pools, tls
 from k8s_cr_driver.kube.clock import ServerClock
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.memory import Memory, NoMemory, of_operation
@@ -64,9 +57,7 @@ POOL_SIZE = 1024
 """More than the threads of an operation, which are the workers and one for each kind that it watches. A connection that finds
 no place in the pool is closed, and a later request pays for another TLS handshake. Only what is needed is opened."""
 
-APPLY = "application/apply-patch+yaml; charset=utf-8"
-"""Without the charset, which servers ignore, the client before version 37 would serialize our text a second time."""
-
+APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 """Accepts a list's objects without specs and data, from servers that can leave these out."""
@@ -123,19 +114,11 @@ class Connection:
         self.endpoint, self._traffic, self._deadline, self._is_stopped = endpoint, traffic or Traffic(), deadline, is_stopped
         self.clock = ServerClock()
         self._is_closed = False
-        self._pool = pools.pools(
-            endpoint.judge, endpoint.tls_context(), maxsize=POOL_SIZE, retries=False, socket_options=_KEEPALIVE
-        )
-        configuration = client.Configuration()
-        configuration.host = endpoint.url
-        configuration.proxy = None
-        api = client.ApiClient(configuration)
-        api.rest_client.pool_manager = bounded.Pool(self._pool, response_limit)
-        api.user_agent = "k8s-cr-driver"
+        self._pool = pools.pools(endpoint.judge, endpoint.tls_context(), maxsize=POOL_SIZE, socket_options=_KEEPALIVE)
+        self._response_limit = response_limit
         provider = endpoint.provider
         self._tokens = auth.tokens(provider, endpoint.ca, endpoint.verify, endpoint.judge) if provider else None
         self._acceptance = auth.Acceptance()
-        self._dynamic = DynamicClient(api, discoverer=_NoDiscovery)
 
     def __enter__(self) -> Connection:
         return self
@@ -211,9 +194,7 @@ class Connection:
 
     def stream(self, path: str, query: Sequence[tuple[str, str]], idle_limit: float) -> urllib3.BaseHTTPResponse:
         """An open response to a GET, for a watch; it may be silent for `idle_limit` seconds. The caller closes it."""
-        response: bounded.Response = self._counted(
-            "GET", path, query, None, "application/json", "application/json", READ_TIMEOUT, True
-        )
+        response = self._counted("GET", path, query, None, "application/json", "application/json", READ_TIMEOUT, True)
         bounded.limit_silence(response.opened, idle_limit)
         return response.opened
 
@@ -225,7 +206,7 @@ class Connection:
         *request: Any,
         adopted: bool = False,
         live: Object | None = None,
-    ) -> Any:
+    ) -> bounded.Response:
         is_trial = ("dryRun", "All") in query or (method == "DELETE" and "dryRun" in (request[0] or {}))
         log = functools.partial(audit.record, method, self.endpoint.url, path, query, adopted, is_trial)
         try:
@@ -251,43 +232,40 @@ class Connection:
         etag: str = "",
         *,
         live: Object | None,
-    ) -> Any:
+    ) -> bounded.Response:
         attempt = f"{method} {path}"
         if self._is_closed:  # a thread that was not waited for any longer must not write
             raise NotConnected(f"{attempt}: the operation has ended")
         if not {".", ".."}.isdisjoint(path.split("/")):  # urllib3 would request another path
             raise InvalidRequest(f"{attempt}: has a name that no object has")
-        content = _yaml(body) if body is not None and content_type == APPLY else body
-
+        content = None if body is None else _yaml(body) if content_type == APPLY else json.dumps(body)
+        url = self.endpoint.url + quote(path, safe="/:") + (f"?{urlencode(query)}" if query else "")
+        headers = {"User-Agent": "k8s-cr-driver", "Accept": accept, "Content-Type": content_type}
+        headers |= {"If-None-Match": etag} if etag else {}
         left = max(self._deadline - time.monotonic(), SHORTEST_TIMEOUT)
-        connect = CONNECT_TIMEOUT if method == "GET" else WRITE_CONNECT_TIMEOUT
-        conditions = {"If-None-Match": etag} if etag else {}
+        connect, within = CONNECT_TIMEOUT if method == "GET" else WRITE_CONNECT_TIMEOUT, min(read_timeout, left)
 
-        def sent(authorization: str) -> Any:
-            response = self._dynamic.request(
-                method.lower(),
-                quote(path, safe="/:"),
-                body=content,
-                query_params=list(query),
-                content_type=content_type,
-                header_params={"Accept": accept, **conditions, **({"Authorization": authorization} if authorization else {})},
-                serialize=False,
-                _request_timeout=(min(connect, left), min(read_timeout, left)),
+        def sent(authorization: str) -> bounded.Response:
+            given = {**headers, **({"Authorization": authorization} if authorization else {})}
+            response = bounded.request(
+                self._pool, method, url, headers=given, body=content, connect=connect, within=within, limit=self._response_limit
             )
-            if not stream:
+            if not stream or not response.is_success:
                 _ = response.data  # is read here, where its errors are understood
             return response
 
         try:
             response = sent(self.endpoint.authorization) if self._tokens is None else self._tokens.lend(sent, left)
-        except ApiException as error:
-            refused = refusal(attempt, error, self.endpoint.url, SentValues(filter(None, (body, live)), self.is_over))
-            is_denied = isinstance(refused, ApiError) and Said.DENIED in refused.said  # an admission webhook may say any code
-            raise (self._refused(attempt) if error.status == 401 and not is_denied else refused) from None
+        except urllib3.exceptions.SSLError as error:
+            raise tls.failure(self.endpoint.url, str(error)) from None
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
             raise NotConnected(f"{attempt}: cannot connect to {self.endpoint.url}: {bounded.words(error)}") from None
         except urllib3.exceptions.HTTPError as error:
             raise TransportError(f"{attempt}: {bounded.words(error)}") from None
+        if not response.is_success:
+            refused = refusal(attempt, response, SentValues(filter(None, (body, live)), self.is_over))
+            is_denied = Said.DENIED in refused.said  # an admission webhook may say any code
+            raise self._refused(attempt) if response.status == 401 and not is_denied else refused
         self._acceptance.accepted()
         self.clock.note(response.headers.get("Date"))
         return response
@@ -326,10 +304,3 @@ def _yaml(body: Object) -> str:
     """JSON that servers read as YAML, which knows no surrogate pairs, folds some characters and refuses others raw."""
     text = json.dumps(body, ensure_ascii=False)
     return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-class _NoDiscovery:
-    """The dynamic client runs discovery when it is created, through a world-readable cache file; ours is separate."""
-
-    def __init__(self, dynamic: DynamicClient, cache_file: str | None) -> None:
-        del dynamic, cache_file

@@ -7,7 +7,6 @@ It may carry credentials, so it goes to its URL alone: no redirect is followed, 
 from __future__ import annotations
 
 import ssl
-import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -19,12 +18,6 @@ from k8s_cr_driver.kube.pools import Judge, pools
 
 RESPONSE_LIMIT = 1024 * 1024
 """Bytes of a response."""
-
-
-class Response(NamedTuple):
-    status: int
-    headers: Mapping[str, str]
-    content: bytes
 
 
 class Way(NamedTuple):
@@ -43,25 +36,18 @@ class Way(NamedTuple):
         connect: float,
         within: float,
         limit: int = RESPONSE_LIMIT,
-    ) -> Response:
+    ) -> bounded.Response:
         """The response, whatever its status, within so many seconds.
 
         Raises TransportError, of which Unreadable for one that is too large or encoded, and ConnectionFailed.
         """
-        until = time.monotonic() + within
         try:
-            with pools(self.judge, self.tls, timeout=urllib3.Timeout(connect=min(connect, within), total=within)) as http:
-                response = http.request(
-                    method,
-                    url,
-                    body=body or None,
-                    headers=headers,
-                    decode_content=False,
-                    redirect=False,
-                    retries=False,
-                    preload_content=False,
+            with pools(self.judge, self.tls) as http:
+                response = bounded.request(
+                    http, method, url, body=body or None, headers=headers, connect=connect, within=within, limit=limit
                 )
-                return Response(response.status, response.headers, bounded.Response(response, until, limit).data)
+                _ = response.data  # is read here, where its errors are understood
+                return response
         except urllib3.exceptions.SSLError as error:
             raise tls.failure(url, str(error)) from None
         except urllib3.exceptions.HTTPError as error:

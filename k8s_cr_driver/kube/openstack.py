@@ -21,7 +21,7 @@ from keystoneauth1 import exceptions, loading
 from keystoneauth1.access import AccessInfoV3
 
 from k8s_cr_driver.errors import ApiError, DriverError, InvalidRequest, TransportError
-from k8s_cr_driver.kube import once, tls
+from k8s_cr_driver.kube import bounded, once, tls
 from k8s_cr_driver.kube.auth import is_token
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint, is_plain
@@ -176,7 +176,7 @@ class _Keystone:
             raise InvalidRequest(f"Keystone at {self.url} does not know the credentials, or is no Keystone (404): {self.where}")
         if response.status != 201:
             raise InvalidRequest(f"Keystone at {self.url} responds to the credentials with {response.status}: {self.where}")
-        return _Response(response.headers, response.content)
+        return _Response(response.headers, response.data)
 
     def fault(self, nova: str, server: str, token: str) -> str:
         """What Nova says of a server: `fault` (Compute API, "Show Server Details")."""
@@ -185,12 +185,12 @@ class _Keystone:
         if response.status != 200:
             raise InvalidRequest(f"Nova at {nova} responds with {response.status} to a read of the server {server}")
         try:
-            said = fields.text(decoded(response.content), "server", "fault", "message")
+            said = fields.text(decoded(response.data), "server", "fault", "message")
         except ValueError:
             said = ""
         return said.replace(token, "[removed]").rstrip(". ")
 
-    def _send(self, who: str, method: str, url: str, headers: Mapping[str, str], body: str = "") -> once.Response:
+    def _send(self, who: str, method: str, url: str, headers: Mapping[str, str], body: str = "") -> bounded.Response:
         left = max(self.until - time.monotonic(), 0.1)
         try:
             return self.way.send(method, url, headers=headers, body=body, connect=left, within=left)

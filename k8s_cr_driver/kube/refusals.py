@@ -10,10 +10,8 @@ import re
 from collections.abc import Mapping
 from http.client import responses
 
-from kubernetes.client.rest import ApiException
-
 from k8s_cr_driver.errors import ApiError, Said
-from k8s_cr_driver.kube import tls
+from k8s_cr_driver.kube.bounded import Response
 from k8s_cr_driver.kube.responses import NAME_LIMIT
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.decoding import decoded
@@ -39,20 +37,17 @@ def unanswered_webhook(text: str) -> str:
     return found[1] if found else ""
 
 
-def refusal(attempt: str, error: ApiException, url: str, sent: SentValues) -> Exception:
+def refusal(attempt: str, response: Response, sent: SentValues) -> ApiError:
     """The error of a response, without the values that were sent, or are of the object."""
-    status = int(error.status or 0)
-    if status == 0:  # the client wraps TLS errors so: "SSLError", a newline, OpenSSL's words
-        return tls.failure(url, str(error.reason).partition("\n")[2])
-    said = _status(error.body)
+    status, said, later = response.status, _status(response.data), retry_after(response.headers)
     if said is None:
-        return ApiError(attempt, status, responses.get(status, ""), NO_STATUS, retry_after=retry_after(error.headers))
+        return ApiError(attempt, status, responses.get(status, ""), NO_STATUS, retry_after=later)
     reason, message = str(said.get("reason") or responses.get(status, "")), str(said.get("message") or "")
     details = mapping(said, "details")
     subject = str(details.get("kind") or "")[:NAME_LIMIT], str(details.get("name") or "")[:NAME_LIMIT]
     reason, shown = sent.removed_from_reason(reason), sent.removed_from(message)
     meaning = Said.of(sent.removed_from(message, words=False))
-    return ApiError(attempt, status, reason, shown, _causes(details, sent), retry_after(error.headers), subject, meaning)
+    return ApiError(attempt, status, reason, shown, _causes(details, sent), later, subject, meaning)
 
 
 def _causes(details: Object, sent: SentValues) -> list[tuple[str, str, str]]:
@@ -74,10 +69,10 @@ def _without_item(field: str, sent: SentValues) -> str:
     return path + item + sent.removed_from(value)
 
 
-def _status(body: str | bytes | None) -> Object | None:
+def _status(body: bytes) -> Object | None:
     """The Status of an API server; None for anything else, of which nothing is repeated: it may be of any server."""
     try:
-        said = decoded(body or b"")
+        said = decoded(body)
     except ValueError:
         return None
     return said if isinstance(said, dict) and said.get("kind") == "Status" and said.get("apiVersion") == "v1" else None

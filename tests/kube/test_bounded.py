@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-import urllib3
 
 from k8s_cr_driver.errors import DriverError, TransportError
 from k8s_cr_driver.kube import auth, backoff, bounded, watch
@@ -247,14 +246,3 @@ def test_a_watch_reads_no_size_of_a_chunk_without_end() -> None:
         finally:
             reflector.stop()
 
-
-def test_a_refusal_has_its_headers_by_methods_as_older_clients_ask_for_them() -> None:
-    """`ApiException` of the Python client before 36 calls getheaders() of whatever it is given."""
-
-    def respond(send: Send, closing: threading.Event) -> None:
-        send(head(2, "403 Forbidden", "Retry-After: 7") + b"{}")
-
-    with server(respond) as url:
-        found = bounded.Pool(urllib3.PoolManager()).request("GET", url, timeout=urllib3.Timeout(connect=5, read=5))
-        assert found.getheaders()["Retry-After"] == found.getheader("retry-after") == "7"
-        assert found.getheader("Absent", "none") == "none"
