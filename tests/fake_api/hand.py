@@ -112,12 +112,6 @@ class Hand:
             found = self.cluster.kind_of(obj)
             verbs.update(self._call(found, obj["metadata"].get("namespace") or "", name, obj, "controller"))
 
-    def release_namespace(self, name: str) -> None:
-        """Let a Namespace go that `knobs.hold_namespaces` kept Terminating."""
-        self.knobs.hold_namespaces.discard(name)
-        with self.cluster.writing():
-            deletion.settle(self.cluster, deletion.NAMESPACES, ("", name))
-
     def establish(self, crd_name: str) -> None:
         """Establish a CRD that waited because `knobs.establish_crds` is false."""
         crds.establish(self.cluster, crd_name)

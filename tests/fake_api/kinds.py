@@ -60,10 +60,6 @@ class Kind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
-    def qualified(self) -> str:
-        return f"{self.plural}.{self.group}" if self.group else self.plural
-
-    @property
     def subresources(self) -> list[str]:
         return [name for name, has in (("scale", self.scale), ("status", self.status)) if has]
 

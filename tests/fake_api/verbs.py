@@ -9,17 +9,15 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-import jsonpatch
-
 from tests.fake_api import apply, crds, defaults, deletion, errors, reviews, scale, validation
 from tests.fake_api.apply import Manager
 from tests.fake_api.cluster import Cluster
 from tests.fake_api.kinds import CRDS, Kind
-from tests.fake_api.objects import Key, Object, copy, dig, key_of, without
+from tests.fake_api.objects import Key, Object, dig, key_of, without
 from tests.fake_api.selectors import selector
 
-APPLY, MERGE, JSON, STRATEGIC = (f"application/{name}" for name in (
-    "apply-patch+yaml", "merge-patch+json", "json-patch+json", "strategic-merge-patch+json"))
+APPLY, MERGE, STRATEGIC = (f"application/{name}" for name in (
+    "apply-patch+yaml", "merge-patch+json", "strategic-merge-patch+json"))
 
 _OMITTED = frozenset({"annotations", "finalizers", "labels", "ownerReferences"})
 """What of the metadata nobody owns when it is empty: the server's Go struct leaves it out."""
@@ -120,15 +118,13 @@ def patch(call: Call) -> tuple[int, Object]:
     if "force" in call.query:
         raise errors.invalid("meta.k8s.io", "PatchOptions", "", [errors.cause(
             "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch", "force")])
-    accepted = [JSON, MERGE, *([] if call.kind.custom else [STRATEGIC]), APPLY]
+    accepted = [MERGE, *([] if call.kind.custom else [STRATEGIC]), APPLY]
     if call.content_type not in accepted:
         raise errors.unsupported_media_type(accepted)
     stored = call.stored()
     scaled = call.subresource == "scale"
     old = scale.of(call.kind, stored) if scaled else shown(call.kind, stored)
-    if call.content_type == JSON:
-        new = jsonpatch.apply_patch(copy(old), call.body)
-    elif call.content_type == STRATEGIC:
+    if call.content_type == STRATEGIC:
         new = _without_nulls(apply.merge(old, call.body, call.kind.shape))
     else:
         new = _merge_patch(old, call.body)

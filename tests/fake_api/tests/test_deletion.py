@@ -4,7 +4,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from tests.fake_api import FakeApi
 from tests.fake_api.tests.conftest import MERGE, Client, config_map, crd, cron_tab
 
 
@@ -127,13 +126,3 @@ def test_a_collection_is_deleted_by_selector(server: Client) -> None:
     server.create(config_map("b"))
     assert server.call("DELETE", server.path(config_map(), named=False), labelSelector="go=yes").status == 200
     assert [server.get(config_map(name)).status for name in "ab"] == [404, 200]
-
-
-def test_a_held_namespace_stays_terminating(api: FakeApi, client: Client) -> None:
-    api.knobs.hold_namespaces.add("slow")
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "slow"}}
-    client.create(space)
-    client.delete(space)
-    assert client.get(space).body["status"]["phase"] == "Terminating"
-    api.release_namespace("slow")
-    assert client.get(space).status == 404

@@ -3,11 +3,10 @@
 
 from typing import Any
 
-import kubernetes
 import pytest
 
 from tests.fake_api import FakeApi
-from tests.fake_api.tests.conftest import Client, config_map, crd, cron_tab
+from tests.fake_api.tests.conftest import Client, crd
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
@@ -75,40 +74,6 @@ def test_create_only_kinds_answer_and_keep_nothing(server: Client) -> None:
     assert server.call("GET", "/apis/authentication.k8s.io/v1/tokenreviews").status == 405
 
 
-def test_the_official_client_finds_and_writes_through_it(tls_api: FakeApi, tmp_path: object) -> None:
-    config = kubernetes.client.Configuration()
-    config.host = tls_api.url
-    path = f"{tmp_path}/ca.pem"
-    with open(path, "w") as file:
-        file.write(tls_api.ca_cert or "")
-    config.ssl_ca_cert = path
-    dynamic = kubernetes.dynamic.DynamicClient(kubernetes.client.ApiClient(config), cache_file=f"{tmp_path}/cache")
-    maps = dynamic.resources.get(api_version="v1", kind="ConfigMap")
-    made = maps.server_side_apply(body=config_map(x="1"), namespace="default", field_manager="me")
-    assert (made.data.x, tls_api.get("ConfigMap", "default", "a")["data"]) == ("1", {"x": "1"})
-
-
-def test_a_server_without_aggregation(api: FakeApi, client: Client) -> None:
-    api.knobs.aggregated_discovery = False
-    assert client.call("GET", "/apis", headers={"Accept": AGGREGATED}).body["kind"] == "APIGroupList"
-
-
-def test_a_crd_waits_to_be_established(api: FakeApi, client: Client) -> None:
-    api.knobs.establish_crds = False
-    client.create(crd())
-    assert client.apply(cron_tab()).status == 404
-    api.establish("crontabs.stable.example.com")
-    assert client.apply(cron_tab()).status == 201
-
-
-def test_names_of_a_crd_can_be_taken(api: FakeApi, client: Client) -> None:
-    api.knobs.refuse_crd_names.add("crontabs.stable.example.com")
-    client.create(crd())
-    conditions = {c["type"]: c for c in client.get(crd()).body["status"]["conditions"]}
-    assert (conditions["NamesAccepted"]["status"], conditions["Established"]["status"]) == ("False", "False")
-    assert client.apply(cron_tab()).status == 404
-
-
 def test_names_of_a_crd_are_free_when_the_crd_that_has_them_is_gone(api: FakeApi, client: Client) -> None:
     other = crd()
     other["metadata"]["name"], other["spec"]["names"]["plural"] = "cronjobtabs.stable.example.com", "cronjobtabs"
@@ -122,20 +87,3 @@ def test_names_of_a_crd_are_free_when_the_crd_that_has_them_is_gone(api: FakeApi
     live = api.get("CustomResourceDefinition", None, other["metadata"]["name"])
     assert [one["status"] for one in live["status"]["conditions"]] == ["True", "True"]
     assert [kind.plural for kind in api.cluster.kinds() if kind.kind == "CronTab"] == ["cronjobtabs"]
-
-
-def test_tokens(api: FakeApi, client: Client) -> None:
-    api.knobs.tokens = {"good"}
-    assert client.call("GET", "/api/v1/pods").body["reason"] == "Unauthorized"
-    assert client.call("GET", "/api/v1/pods", headers={"Authorization": "Bearer good"}).status == 200
-
-
-def test_denied_verbs_are_worded_as_rbac_does(api: FakeApi, client: Client) -> None:
-    api.knobs.denied.add(("patch", "apps", "deployments", "*"))
-    api.knobs.denied.add(("watch", "", "pods", ""))
-    reply = client.call("PATCH", "/apis/apps/v1/namespaces/default/deployments/web", {})
-    assert (reply.status, reply.body["message"]) == (
-        403, 'deployments.apps "web" is forbidden: User "system:serviceaccount:default:tester" cannot patch resource '
-             '"deployments" in API group "apps" in the namespace "default"')
-    assert client.call("GET", "/api/v1/pods", watch="true").body["message"].endswith("at the cluster scope")
-    assert client.call("GET", "/api/v1/pods").status == 200

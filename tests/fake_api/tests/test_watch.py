@@ -3,7 +3,6 @@
 
 import pytest
 
-from tests.fake_api import FakeApi
 from tests.fake_api.tests.conftest import MERGE, Client, config_map, crd, cron_tab
 
 INITIAL = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
@@ -123,33 +122,3 @@ def test_deleting_a_crd_ends_the_watches_of_its_objects(server: Client, cron_tab
     with pytest.raises(StopIteration):
         while True:
             assert stream.next()[0] == "BOOKMARK"
-
-
-def test_an_old_version_is_an_error_event(api: FakeApi, client: Client) -> None:
-    api.put(config_map())
-    api.compact()
-    stream = client.watch("/api/v1/configmaps", resourceVersion="101")
-    what, status = stream.next()
-    assert (what, status["code"], status["reason"]) == ("ERROR", 410, "Expired")
-    with pytest.raises(StopIteration):
-        stream.next()
-
-
-def test_a_server_without_initial_events_refuses_them(api: FakeApi, client: Client) -> None:
-    api.knobs.send_initial_events = False
-    reply = client.call("GET", "/api/v1/configmaps", watch="true", sendInitialEvents="true",
-                        resourceVersionMatch="NotOlderThan")
-    assert (reply.status, reply.body["reason"]) == (422, "Invalid")
-    assert reply.body["details"]["causes"][0]["field"] == "sendInitialEvents"
-
-
-def test_a_bookmark_on_demand(api: FakeApi, client: Client) -> None:
-    stream = client.watch("/api/v1/configmaps", **INITIAL)
-    assert stream.next()[0] == "BOOKMARK"
-    api.put({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}})
-    api.bookmark("ConfigMap")
-    what, obj = stream.next()
-    newest = api.get("Secret", "default", "s")["metadata"]["resourceVersion"]
-    assert (what, obj["metadata"]["resourceVersion"]) == ("BOOKMARK", newest)
-    assert len(api.streams("ConfigMap")) == 1
-    stream.close()
