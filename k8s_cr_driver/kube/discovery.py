@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Discovery: which kinds a cluster serves, with their paths, scopes and verbs.
 
-Aggregated discovery (KEP-3352, Kubernetes 1.27) takes two requests, and one if nothing has changed since the last time;
-older servers are asked group by group. A CRD of the package describes its kind without a request, also before it is on the
-cluster. There is no list of supported kinds. When the backend of an aggregated API is down, its kinds are unknown, which
-does not mean that their objects are deleted.
+Aggregated discovery (KEP-3352, Kubernetes 1.27) takes two requests, and one if nothing has changed since the last time. A CRD
+of the package describes its kind without a request, also before it is on the cluster. There is no list of supported kinds.
+When the backend of an aggregated API is down, its kinds are unknown, which does not mean that their objects are deleted.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from k8s_cr_driver.errors import ApiError, TransportError
+from k8s_cr_driver.errors import ApiError, ConnectionFailed, TransportError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.responses import understood
@@ -30,15 +29,13 @@ KINDS_LIMIT = 20_000
 NAMES_LIMIT = 2_000
 """Characters of all names of a kind in one version: its group, plural, verbs, subresources, ..."""
 VERSIONS_LIMIT = 2_000
-"""Group versions, of which an API server without aggregated discovery is asked one after another."""
+"""Group versions whose kinds are unknown."""
 KNOWN_LIMIT = 128
 """Endpoints whose discovery is kept in memory."""
 
 _ALL_VERBS = frozenset({"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"})
 _SCOPES = {"Namespaced": True, "Cluster": False}
 """Whether a kind is namespaced, by its scope in aggregated discovery."""
-_NAMESPACED = {True: True, False: False}
-"""The same of the other form of discovery; what is neither raises."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +123,6 @@ class Resources:
             self._of.setdefault(resource.group_kind, {})[resource.version] = resource
 
 
-_UNAGGREGATED = {"/api": "APIVersions", "/apis": "APIGroupList"}
-"""Kind of the response of a server that has no aggregated discovery."""
-
-
 def discover(connection: Connection, *, afresh: bool = False) -> Resources:
     """All kinds of a cluster, in the server's order of preference.
 
@@ -188,12 +181,12 @@ def _root(connection: Connection, root: str, etag: str) -> _Discovered | None:
     found: list[Resource] = []
     down: set[tuple[str, str]] = set()
     with understood(f"GET {root}"):
-        if body["kind"] == "APIGroupDiscoveryList":
-            found += islice(_aggregated(body, down), KINDS_LIMIT + 1)
-        elif body["kind"] == _UNAGGREGATED[root]:
-            found += islice(_group_by_group(connection, root, body, down), KINDS_LIMIT + 1)
-        else:
+        if body["kind"] in ("APIVersions", "APIGroupList"):
+            url = connection.endpoint.url
+            raise ConnectionFailed(f"{url} has no aggregated discovery (GET {root}): Kubernetes 1.27 or later is needed.")
+        if body["kind"] != "APIGroupDiscoveryList":
             raise ValueError(body["kind"])
+        found += islice(_aggregated(body, down), KINDS_LIMIT + 1)
         if len(found) > KINDS_LIMIT or len(down) > VERSIONS_LIMIT:
             raise ValueError("more kinds than any cluster has")
         for names in map("".join, [*map(_names, found), *down]):  # all of them are text
@@ -255,56 +248,6 @@ def _aggregated(response: Object, down: set[tuple[str, str]]) -> Iterator[Resour
                         frozenset(entry.get("verbs") or ()),
                         frozenset(sub["subresource"] for sub in entry.get("subresources") or ()),
                     )
-
-
-def _group_by_group(
-    connection: Connection, root: str, response: Object, down: set[tuple[str, str]]
-) -> Iterator[Resource]:
-    for group, version, path in _group_versions(root, response):
-        if connection.is_over():
-            raise TransportError(f"GET {path}: the operation has ended")
-        try:
-            named = connection.request("GET", path).get("resources") or []
-        except ApiError as error:
-            if error.status >= 500:
-                down.add((group, version))
-            elif error.status != 404:  # a group version may go between the two requests
-                raise
-            continue
-        yield from _of_version(group, version, named)
-
-
-def _group_versions(root: str, response: Object) -> list[tuple[str, str, str]]:
-    """(group, version, path)."""
-    if root == "/api":
-        found = [("", version, f"/api/{version}") for version in response.get("versions") or []]
-    else:
-        found = [
-            (group["name"], version["version"], f"/apis/{version['groupVersion']}")
-            for group in response.get("groups") or []
-            for version in group["versions"]
-        ]
-    if len(found) > VERSIONS_LIMIT:
-        raise ValueError("more group versions than any cluster has")
-    return found
-
-
-def _of_version(group: str, version: str, named: list[Object]) -> Iterator[Resource]:
-    subresources: dict[str, set[str]] = {}
-    for entry in named:
-        plural, _, sub = entry["name"].partition("/")
-        if sub:
-            subresources.setdefault(plural, set()).add(sub)
-    for entry in named:
-        if "/" not in entry["name"]:
-            yield Resource(
-                GroupKind(group, entry["kind"]),
-                version,
-                entry["name"],
-                _NAMESPACED[entry.get("namespaced", False)],
-                frozenset(entry.get("verbs") or ()),
-                frozenset(subresources.get(entry["name"], ())),
-            )
 
 
 def _of_crd(crd: Object) -> Iterator[Resource]:

@@ -68,9 +68,7 @@ def session(api: FakeApi, seconds: float = 60) -> Iterator[Session]:
         yield opened
 
 
-@pytest.mark.parametrize("aggregated", [True, False])
-def test_a_kind_of_an_api_that_is_down_is_not_gone(api: FakeApi, aggregated: bool) -> None:
-    api.knobs.aggregated_discovery = aggregated
+def test_a_kind_of_an_api_that_is_down_is_not_gone(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.reconcile([remote("a"), config_map("b")])
     api.knobs.down.add(API)

@@ -34,7 +34,6 @@ class Knobs:
     send_initial_events: bool = True
     ignore_initial_events: bool = False
     """As the server of an aggregated API that does not know the option: the objects come without a bookmark at their end."""
-    aggregated_discovery: bool = True
     down: set[tuple[str, str]] = field(default_factory=set)
     forgets_down: bool = True
     grace_period: int = 0

@@ -18,7 +18,7 @@ def respond(cluster: Cluster, path: str, accept: str) -> tuple[Object, dict[str,
     kinds = cluster.kinds()
     parts = path.strip("/").split("/")
     if parts in (["api"], ["apis"]):
-        if _wants_aggregated(accept) and cluster.knobs.aggregated_discovery:
+        if _wants_aggregated(accept):
             body = _aggregated([kind for kind in kinds if bool(kind.group) == (parts == ["apis"])], cluster.knobs)
             etag = hashlib.sha512(json.dumps(body).encode()).hexdigest().upper()
             return body, {"ETag": f'"{etag}"', "Content-Type": AGGREGATED, "Vary": "Accept",

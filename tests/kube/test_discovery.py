@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kinds a cluster serves, in each form of discovery."""
+"""What kinds a cluster serves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from k8s_cr_driver.errors import ApiError, TransportError
+from k8s_cr_driver.errors import ApiError, ConnectionFailed, TransportError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -30,9 +30,7 @@ def ask(api: FakeApi) -> Resources:
         return discover(connection)
 
 
-@pytest.mark.parametrize("aggregated", [True, False])
-def test_scopes_paths_verbs_and_subresources(api: FakeApi, aggregated: bool) -> None:
-    api.knobs.aggregated_discovery = aggregated
+def test_scopes_paths_verbs_and_subresources(api: FakeApi) -> None:
     api.put(crontab_crd(runs={"type": "integer"}))
     resources = ask(api)
     config_map, deployment = resources.find(GroupKind("", "ConfigMap")), resources.find(GroupKind("apps", "Deployment"))
@@ -48,18 +46,7 @@ def test_scopes_paths_verbs_and_subresources(api: FakeApi, aggregated: bool) -> 
     assert (resources.scope_of(CRON_TAB, "v1"), resources.scope_of(GroupKind("", "Node"), "v1")) == (True, False)
 
 
-def test_both_ways_say_the_same(api: FakeApi) -> None:
-    api.put(crontab_crd())
-    aggregated = ask(api)
-    api.knobs.aggregated_discovery = False
-    one_by_one = ask(api)
-    for kind in api.cluster.kinds():
-        of = GroupKind(kind.group, kind.kind)
-        assert aggregated.find(of, kind.version) == one_by_one.find(of, kind.version)
-        assert aggregated.find(of) == one_by_one.find(of)
-
-
-def test_two_requests_where_discovery_is_aggregated(api: FakeApi) -> None:
+def test_discovery_takes_two_requests(api: FakeApi) -> None:
     ask(api)
     assert [request.path for request in api.requests] == ["/apis", "/api"]
 
@@ -81,11 +68,11 @@ def test_discovery_is_kept_for_each_account(api: FakeApi) -> None:
     assert [request.status for request in api.requests] == [200, 200]
 
 
-def test_discovery_of_a_server_without_etags_is_not_kept(api: FakeApi) -> None:
-    api.knobs.aggregated_discovery = False
-    ask(api)
-    api.put(crontab_crd())
-    assert ask(api).find(CRON_TAB)
+@pytest.mark.parametrize(("root", "kind"), [("/apis", "APIGroupList"), ("/api", "APIVersions")])
+def test_a_server_without_aggregated_discovery_is_too_old(api: FakeApi, root: str, kind: str) -> None:
+    api.fail(faults.lie(json.dumps({"kind": kind, "versions": ["v1"]}).encode()), path=f"^{root}$")
+    with pytest.raises(ConnectionFailed, match=rf"no aggregated discovery \(GET {root}\): Kubernetes 1\.27 or later"):
+        ask(api)
 
 
 def test_a_core_group_without_namespaces_is_not_kept(api: FakeApi) -> None:
@@ -119,9 +106,7 @@ def test_the_preferred_version_is_the_one_without_a_wish(api: FakeApi) -> None:
     assert resources.scope_of(scaler, "v9") is None
 
 
-@pytest.mark.parametrize("aggregated", [True, False])
-def test_an_api_whose_server_is_down_has_unknown_kinds_and_hides_no_other(api: FakeApi, aggregated: bool) -> None:
-    api.knobs.aggregated_discovery = aggregated
+def test_an_api_whose_server_is_down_has_unknown_kinds_and_hides_no_other(api: FakeApi) -> None:
     api.knobs.down.update({("policy", "v1"), ("autoscaling", "v1")})
     resources = ask(api)
     budget, scaler = GroupKind("policy", "PodDisruptionBudget"), GroupKind("autoscaling", "HorizontalPodAutoscaler")
@@ -143,16 +128,6 @@ def test_a_later_look_finds_what_an_earlier_one_could_not(api: FakeApi) -> None:
     assert not resources.down
     assert resources.find(CRON_TAB)
     assert not resources.is_served(CRON_TAB)
-
-
-def test_a_group_version_that_goes_while_it_is_asked_for_is_as_if_it_were_not_there(api: FakeApi) -> None:
-    api.knobs.aggregated_discovery = False
-    api.put(crontab_crd())
-    api.fail(faults.not_found(), path="/apis/stable.example.com/v1$")
-    resources = ask(api)
-    assert (resources.find(CRON_TAB), resources.unknown_in(CRON_TAB)) == (None, None)
-    assert resources.find(GroupKind("apps", "Deployment"))
-    assert api.faults_pending == 0
 
 
 def test_a_refusal_is_reported(api: FakeApi) -> None:

@@ -53,34 +53,15 @@ def test_kinds_without_end_are_malformed(api: FakeApi, monkeypatch: pytest.Monke
         found(api)
 
 
-def test_no_group_is_asked_for_after_kinds_without_end(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery, "KINDS_LIMIT", 2)
-    api.knobs.aggregated_discovery = False
-    versions = [{"version": version, "groupVersion": f"a/{version}"} for version in ("v1", "v2")]
-    lie(api, "^/apis$", {"kind": "APIGroupList", "groups": [{"name": "a", "versions": versions}]})
-    lie(api, "^/apis/a/v1$", {"resources": [{"name": name, "kind": name} for name in ("a", "b", "c")]})
-    with pytest.raises(TransportError, match="GET /apis: the response is malformed"):
-        found(api)
-    assert not api.requests.select(path="/apis/a/v2")
-
-
-@pytest.mark.parametrize("aggregated", [True, False])
 @pytest.mark.parametrize("where", ["group", "version", "plural", "kind", "verb", "subresource"])
-def test_names_of_kinds_without_end_are_malformed(api: FakeApi, where: str, aggregated: bool) -> None:
+def test_names_of_kinds_without_end_are_malformed(api: FakeApi, where: str) -> None:
     """What discovery has found is remembered for many clusters."""
     names = {**dict.fromkeys(("group", "version", "plural", "kind", "verb", "subresource"), "a"), where: "a" * 1_000_000}
-    if aggregated:
-        subresources = [{"subresource": names["subresource"]}]
-        kind = {"resource": names["plural"], "scope": "Cluster", "verbs": [names["verb"]], "subresources": subresources}
-        version = {"version": names["version"], "resources": [{**kind, "responseKind": {"kind": names["kind"]}}]}
-        group = {"metadata": {"name": names["group"]}, "versions": [version]}
-        lie(api, "^/apis$", {"kind": "APIGroupDiscoveryList", "items": [group]})
-    else:
-        api.knobs.aggregated_discovery = False
-        versions = [{"version": names["version"], "groupVersion": "a/v1"}]
-        lie(api, "^/apis$", {"kind": "APIGroupList", "groups": [{"name": names["group"], "versions": versions}]})
-        kind = {"name": names["plural"], "kind": names["kind"], "verbs": [names["verb"]]}
-        lie(api, "^/apis/a/v1$", {"resources": [kind, {"name": f"{names['plural']}/{names['subresource']}"}]})
+    subresources = [{"subresource": names["subresource"]}]
+    kind = {"resource": names["plural"], "scope": "Cluster", "verbs": [names["verb"]], "subresources": subresources}
+    version = {"version": names["version"], "resources": [{**kind, "responseKind": {"kind": names["kind"]}}]}
+    group = {"metadata": {"name": names["group"]}, "versions": [version]}
+    lie(api, "^/apis$", {"kind": "APIGroupDiscoveryList", "items": [group]})
     with pytest.raises(TransportError, match="GET /apis: the response is malformed"):
         found(api)
 
@@ -93,21 +74,3 @@ def test_groups_that_are_down_without_end_are_malformed(api: FakeApi, monkeypatc
     lie(api, "^/apis$", {"kind": "APIGroupDiscoveryList", "items": [group]})
     with pytest.raises(TransportError, match="GET /apis: the response is malformed"):
         found(api)
-
-
-def test_groups_without_end_are_not_asked_for(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery, "VERSIONS_LIMIT", 3)
-    api.knobs.aggregated_discovery = False
-    versions = [{"version": "v1", "groupVersion": "a/v1"}]
-    lie(api, "^/apis$", {"kind": "APIGroupList", "groups": [{"name": "a", "versions": versions}] * 4})
-    with pytest.raises(TransportError, match="GET /apis: the response is malformed"):
-        found(api)
-    assert not api.requests.select(path="/apis/a")
-
-
-def test_discovery_of_an_operation_that_has_ended_goes_no_further(api: FakeApi) -> None:
-    api.knobs.aggregated_discovery = False
-    ended = Connection(Endpoint(api.url), is_stopped=lambda: True)
-    with ended as connection, pytest.raises(TransportError, match="the operation has ended"):
-        discover(connection)
-    assert len(api.requests) <= 2
