@@ -13,13 +13,6 @@ NAMESPACE = "Namespace", None, "inner"
 CRD = "CustomResourceDefinition", None, "crontabs.stable.example.com"
 
 
-def binding(role: str, name: str = "owner") -> Object:
-    """An owner that is replaced when its role changes."""
-    made = obj(f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": role})
-    made["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
-    return made
-
-
 def inner(whose: str) -> Object:
     found = claim("volume")
     found["metadata"] |= {"namespace": "inner", "annotations": {"k8s-cr-driver/ready-when": "stored"}}

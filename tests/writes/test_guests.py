@@ -24,7 +24,6 @@ from tests.instance import (
     crontab,
     crontab_crd,
     deployment,
-    kept,
     obj,
     state,
     wait_for,
@@ -43,6 +42,11 @@ GUESTS = {
     "a volume claim": at_home(claim("guest")),
     "a Helm release": at_home(obj("v1", "Secret", "sh.helm.release.v1.guest.v1"), owner="helm"),
     "an object of the in-tree driver": at_home(deployment("guest"), **{INSTANCE_LABEL: GREEN}),
+    **{
+        kind: obj(f"{group}/v1", kind, "guest", "home", spec={})
+        for group, kinds in (("apps", ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")), ("batch", ("Job", "CronJob")))
+        for kind in kinds
+    },
 }
 
 
@@ -162,18 +166,6 @@ def test_delete_guests_takes_nothing_of_another_instance(api: FakeApi) -> None:
     assert api.names("Deployment", "home") == ["theirs"] and api.names("Pod", "home") == ["guest"]
 
 
-@pytest.mark.parametrize("whose", [BLUE, GREEN], ids=["its own", "another's"])
-def test_delete_guests_takes_what_the_instance_itself_has_kept(api: FakeApi, whose: str) -> None:
-    Instance(api.url).reconcile([HOME])
-    keeper = Instance(api.url, whose)
-    keeper.reconcile([HOME, kept(config_map("theirs", "home"))])
-    keeper.reconcile([HOME])
-    if whose == GREEN:
-        keeper.terminate()
-    Instance(api.url, delete_guests=True).terminate()
-    assert api.names("ConfigMap", "home") == ([] if whose == BLUE else ["theirs"])
-
-
 def test_delete_guests_takes_nothing_that_an_object_of_another_instance_owns(api: FakeApi) -> None:
     green = Instance(api.url, GREEN)
     green.reconcile([crontab_crd(), config_map("owner")])
@@ -224,24 +216,6 @@ def test_delete_guests_names_all_that_goes_before_anything_goes(api: FakeApi, ca
     assert state(api) == {}
 
 
-def test_a_namespace_whose_pods_may_not_be_listed_stays(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([HOME])
-    api.knobs.denied.add(("list", "", "pods", "*"))
-    blue.terminate()
-    assert api.find("Namespace", None, "home")
-    assert "it may hold objects of others, which the driver cannot list" in caplog.text
-
-
-def test_a_namespace_with_an_adopted_object_stays(api: FakeApi) -> None:
-    blue = Instance(api.url, adopt=True)
-    blue.reconcile([HOME])
-    api.put(config_map("theirs", "home"))
-    blue.reconcile([HOME, config_map("theirs", "home")])
-    blue.terminate()
-    assert api.names("ConfigMap", "home") == ["theirs"]
-
-
 @pytest.mark.parametrize("code", [400, 406, 500, 503, 504])
 def test_a_namespace_stays_if_a_kind_cannot_be_listed(api: FakeApi, caplog: pytest.LogCaptureFixture, code: int) -> None:
     blue = Instance(api.url)
@@ -251,14 +225,6 @@ def test_a_namespace_stays_if_a_kind_cannot_be_listed(api: FakeApi, caplog: pyte
     assert api.names("ConfigMap", "home") == []
     assert f"used-by.k8s-cr-driver/{BLUE}" not in (api.get("Namespace", None, "home")["metadata"].get("labels") or {})
     assert f"cannot list: LIST /api/v1/namespaces/home/secrets: {code}" in caplog.text.replace("GET", "LIST")
-
-
-def test_a_list_that_fails_once_is_repeated(api: FakeApi) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([HOME])
-    api.fail(faults.internal(), method="GET", path="/namespaces/home/secrets$")
-    blue.terminate()
-    assert state(api) == {}
 
 
 def test_lists_of_different_kinds_that_fail_once_each_keep_no_namespace(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -456,16 +422,6 @@ def test_a_namespace_stays_with_a_users_object_of_a_dropped_crd_that_others_use(
     assert api.get("CronTab", "home", "users")["metadata"]["uid"] == theirs["metadata"]["uid"]
 
 
-@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob"])
-def test_a_workload_of_a_user_keeps_its_namespace(api: FakeApi, kind: str) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([HOME])
-    group = "batch" if kind.endswith("Job") else "apps"
-    api.put(obj(f"{group}/v1", kind, "theirs", "home", spec={}))
-    blue.terminate()
-    assert api.names(kind, "home") == ["theirs"]
-
-
 @pytest.mark.parametrize("pods", [10, 600], ids=["few", "more than the pages of the Namespaces"])
 def test_several_namespaces_are_looked_into_together(api: FakeApi, pods: int) -> None:
     blue, spaces = Instance(api.url), [obj("v1", "Namespace", name) for name in ("one", "two")]
@@ -477,13 +433,16 @@ def test_several_namespaces_are_looked_into_together(api: FakeApi, pods: int) ->
     assert [one for one in ("one", "two") if api.find("Namespace", None, one)] == ["two"]
 
 
-@pytest.mark.parametrize("group, plural", [("apps", "deployments"), ("batch", "jobs")])
-def test_a_namespace_of_which_a_kind_may_not_be_listed_stays(api: FakeApi, group: str, plural: str) -> None:
+@pytest.mark.parametrize("group, plural", [("apps", "deployments"), ("batch", "jobs"), ("", "pods")])
+def test_a_namespace_of_which_a_kind_may_not_be_listed_stays(
+    api: FakeApi, caplog: pytest.LogCaptureFixture, group: str, plural: str
+) -> None:
     blue = Instance(api.url)
     blue.reconcile([HOME])
     api.knobs.denied.add(("list", group, plural, "*"))
     blue.terminate()
     assert api.find("Namespace", None, "home")
+    assert "it may hold objects of others, which the driver cannot list" in caplog.text
 
 
 def test_an_account_that_may_not_list_secrets_finds_no_helm_releases(api: FakeApi) -> None:

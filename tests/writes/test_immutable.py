@@ -17,7 +17,7 @@ from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.write_errors import Immutable, explained
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import BLUE, Instance, crontab, crontab_crd, obj
-from tests.writes.test_replacement import invalid, update_of
+from tests.writes.test_replacement import POD, annotated, invalid, update_of
 
 RBAC = "rbac.authorization.k8s.io/v1"
 
@@ -203,7 +203,6 @@ def test_an_object_that_is_replaced_stays_if_only_a_value_or_a_name_says_immutab
     assert api.names("CronTab", "default") == ["immutable-cache"]
 
 
-POD = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i"}]})
 PORT = ("FieldValueInvalid", "spec.containers[0].ports[0].containerPort", "Invalid value: 99999: must be between 1 and 65535")
 FORBIDDEN = ("FieldValueForbidden", "spec", "Forbidden: pod updates may not change fields other than `spec.tolerations`")
 
@@ -262,32 +261,31 @@ def test_only_a_refusal_by_admission_counts_against_a_change_of_what_never_chang
     assert (api.get("Pod", "default", "one")["metadata"]["uid"] != uid) is is_replaced
 
 
+def plain_service(**spec: Any) -> Object:
+    return obj("v1", "Service", "db", "default", spec={"ports": [{"port": 80}], **spec})
+
+
+def service(**spec: Any) -> Object:
+    return annotated(plain_service(**spec))
+
+
 @pytest.mark.parametrize("is_replaced", [False, True])
 def test_a_service_does_not_stay_headless_in_silence(api: FakeApi, is_replaced: bool) -> None:
     """An update without the field leaves `clusterIP: None` as it is; a retry says the same."""
-    def service(**spec: Any) -> Object:
-        made = obj("v1", "Service", "db", "default", spec={"ports": [{"port": 80}], **spec})
-        made["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"} if is_replaced else {}
-        return made
-
+    made = service if is_replaced else plain_service
     blue = Instance(api.url)
-    blue.reconcile([service(clusterIP="None")])
+    blue.reconcile([made(clusterIP="None")])
     before = api.get("Service", "default", "db")["metadata"]["uid"]
     if is_replaced:
-        blue.reconcile([service()])
+        blue.reconcile([made()])
         assert api.get("Service", "default", "db")["metadata"]["uid"] != before
     else:
         for _ in range(2):
             with pytest.raises(Refused, match=r"leave spec\.clusterIP as it is"):
-                blue.reconcile([service()])
+                blue.reconcile([made()])
 
 
 def test_a_rollback_replaces_a_service_that_would_stay_headless(api: FakeApi) -> None:
-    def service(**spec: Any) -> Object:
-        made = obj("v1", "Service", "db", "default", spec={"ports": [{"port": 80}], **spec})
-        made["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
-        return made
-
     Instance(api.url).reconcile([service()])
     Instance(api.url).reconcile([service(clusterIP="None")])
     Instance(api.url, yields=True).reconcile([service()])
@@ -296,13 +294,8 @@ def test_a_rollback_replaces_a_service_that_would_stay_headless(api: FakeApi) ->
 
 @pytest.mark.parametrize("how", ["adopted", "kept"])
 def test_a_rollback_leaves_a_headless_service_that_is_never_replaced(api: FakeApi, how: str) -> None:
-    def service(**spec: Any) -> Object:
-        made = obj("v1", "Service", "db", "default", spec={"ports": [{"port": 80}], **spec})
-        made["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
-        return made
-
     if how == "adopted":
-        api.put(obj("v1", "Service", "db", "default", spec={"ports": [{"port": 80}], "clusterIP": "None"}), manager="kubectl")
+        api.put(plain_service(clusterIP="None"), manager="kubectl")
     Instance(api.url, adopt=True).reconcile([service()])
     Instance(api.url, adopt=True).reconcile([service(clusterIP="None")])
     if how == "kept":

@@ -36,13 +36,56 @@ def workloads(api: FakeApi) -> None:
     controllers.run_workloads(api)
 
 
-def test_terminate_deletes_volume_claims_of_its_stateful_sets(api: FakeApi) -> None:
-    instance = Instance(api.url)
-    instance.reconcile([stateful_set("db")])
-    for name in ("data-db-0", "data-db-1", "data-db-x", "data-db", "logs-db-0"):
-        api.put(claim(name, app="db"), manager=controllers.MANAGER)
-    instance.terminate()
-    assert api.names("PersistentVolumeClaim", "default") == ["data-db", "data-db-x", "logs-db-0"]
+def bind(live: Object) -> None:
+    """As the controller of volumes does."""
+    live["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+    live["spec"]["volumeName"] = "pv-7"
+
+
+def keep_claim(api: FakeApi, namespace: str, name: str) -> None:
+    api.edit("PersistentVolumeClaim", namespace, name, lambda live: live["metadata"].update(annotations={KEEP: "true"}))
+
+
+def fail_to_terminate(api: FakeApi, instance: Instance) -> None:
+    """The claims are labelled then."""
+    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="statefulsets/db")
+    with pytest.raises(DriverError, match="statefulsets/db"):
+        instance.terminate()
+
+
+ITS_OWN = {"app": "db"}
+
+
+@pytest.mark.parametrize(
+    ("name", "marks", "manager", "is_older", "goes"),
+    [
+        pytest.param("data-db-7", ITS_OWN, controllers.MANAGER, False, True, id="the controller's"),
+        pytest.param("data-db-x", ITS_OWN, controllers.MANAGER, False, False, id="not of its names"),
+        pytest.param("data-db", ITS_OWN, controllers.MANAGER, False, False, id="without a number"),
+        pytest.param("logs-db-7", ITS_OWN, controllers.MANAGER, False, False, id="of no template of it"),
+        pytest.param("data-db-7", ITS_OWN, controllers.MANAGER, True, False, id="a former set's of its name"),
+        pytest.param("data-db-7", {}, "kubectl", False, False, id="a user's"),
+        pytest.param("data-db-7", ITS_OWN, "kubectl", False, False, id="a user's with its labels, in the same second"),
+        pytest.param(
+            "data-db-7", {**ITS_OWN, INSTANCE_LABEL: GREEN}, controllers.MANAGER, False, False, id="another instance's label"
+        ),
+    ],
+)
+def test_which_claims_go_with_their_stateful_set(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, name: str, marks: dict[str, str], manager: str, is_older: bool, goes: bool
+) -> None:
+    blue, made = Instance(api.url), claim(name, **marks)
+    with monkeypatch.context() as past:
+        past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
+        if is_older:
+            api.put(made, manager=manager)
+    blue.reconcile([stateful_set("db")])
+    if not is_older:
+        api.put(made, manager=manager)
+    if manager == "kubectl":
+        api.edit("PersistentVolumeClaim", "default", name, bind, manager=controllers.MANAGER)
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ([] if goes else [name])
     assert api.names("StatefulSet", "default") == []
 
 
@@ -85,26 +128,17 @@ def test_terminate_deletes_a_volume_claim_despite_a_conflict(api: FakeApi) -> No
     assert state(api) == {}
 
 
-@pytest.fixture
-def interrupted(api: FakeApi) -> Instance:
-    """An instance whose terminate has deleted its StatefulSet, and not the claim of that."""
+@pytest.mark.parametrize("is_labelled", [True, False])
+def test_a_retry_finds_volume_claims_when_the_stateful_set_is_gone(api: FakeApi, is_labelled: bool) -> None:
     instance = Instance(api.url)
     instance.reconcile([stateful_set("db")])
     api.put(claim("data-db-0", app="db"))
     api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="persistentvolumeclaims/data-db-0")
     with pytest.raises(Exception, match="data-db-0"):
         instance.terminate()
-    return instance
-
-
-def test_a_retry_finds_volume_claims_when_the_stateful_set_is_gone(api: FakeApi, interrupted: Instance) -> None:
-    interrupted.terminate()
-    assert state(api) == {}
-
-
-def test_a_retry_finds_a_volume_claim_that_has_lost_its_label_meanwhile(api: FakeApi, interrupted: Instance) -> None:
-    api.edit("PersistentVolumeClaim", "default", "data-db-0", lambda live: live["metadata"]["labels"].pop(INSTANCE_LABEL))
-    interrupted.terminate()
+    if not is_labelled:
+        api.edit("PersistentVolumeClaim", "default", "data-db-0", lambda live: live["metadata"]["labels"].pop(INSTANCE_LABEL))
+    instance.terminate()
     assert state(api) == {}
 
 
@@ -112,9 +146,7 @@ def test_a_change_of_package_keeps_volume_claims_that_a_failed_terminate_was_to_
     instance = Instance(api.url)
     instance.reconcile([stateful_set("db"), config_map("a")])
     before = api.get("PersistentVolumeClaim", "default", "data-db-0")["metadata"]["uid"]
-    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="statefulsets/db")
-    with pytest.raises(DriverError, match="statefulsets/db"):
-        instance.terminate()
+    fail_to_terminate(api, instance)
     instance.reconcile([stateful_set("db"), config_map("b")])
     kept = api.get("PersistentVolumeClaim", "default", "data-db-0")["metadata"]
     assert kept["uid"] == before and INSTANCE_LABEL not in kept.get("labels", {}) and "annotations" not in kept
@@ -122,17 +154,14 @@ def test_a_change_of_package_keeps_volume_claims_that_a_failed_terminate_was_to_
     assert state(api) == {}
 
 
-def test_terminate_keeps_volume_claims_of_users_and_of_other_instances(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as past:
-        past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
-        api.put(claim("data-db-7", app="db"))
+def test_terminate_keeps_volume_claims_of_other_instances(api: FakeApi) -> None:
     blue, green = Instance(api.url), Instance(api.url, GREEN)
     blue.reconcile([stateful_set("db")])
     green.reconcile([claim("data-db-5", app="db"), claim("data-db-6", app="db")])
     replaced(api, "PersistentVolumeClaim", "default", "data-db-6")
     api.put(claim("data-db-0", app="db"))
     blue.terminate()
-    assert api.names("PersistentVolumeClaim", "default") == ["data-db-5", "data-db-6", "data-db-7"]
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-5", "data-db-6"]
 
 
 def test_a_refused_instantiate_keeps_the_volume_claims_of_users(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,39 +184,6 @@ def test_a_claim_that_somebody_labels_for_another_instance_meanwhile_is_not_take
     api.fail(conflict, method="PATCH", path="persistentvolumeclaims/data-db-0", times=100)
     blue.terminate()
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
-
-
-def test_terminate_keeps_a_claim_of_a_user_with_the_name_of_a_stateful_sets_claim(api: FakeApi) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([stateful_set("db")])
-    api.put(claim("data-db-7"))
-    blue.terminate()
-    assert api.names("PersistentVolumeClaim", "default") == ["data-db-7"]
-
-
-def test_terminate_keeps_the_claims_of_a_stateful_set_whose_names_look_alike(api: FakeApi) -> None:
-    blue, green = Instance(api.url), Instance(api.url, GREEN)
-    templates = [{"metadata": {"name": "data-a"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]
-    blue.reconcile([stateful_set("b", volumeClaimTemplates=templates)])
-    green.reconcile([stateful_set("a-b", replicas=2)])
-    blue.terminate()
-    assert api.names("PersistentVolumeClaim", "default") == ["data-a-b-1"]
-
-
-def test_terminate_keeps_a_claim_that_a_user_has_created_in_advance(api: FakeApi) -> None:
-    """Within the second in which the instance began, with the labels and the name that the controller would give it."""
-    blue = Instance(api.url)
-    blue.reconcile([stateful_set("db")])
-    api.put(claim("data-db-7", app="db"), manager="kubectl-client-side-apply")
-    api.edit("PersistentVolumeClaim", "default", "data-db-7", bind, manager=controllers.MANAGER)
-    blue.terminate()
-    assert api.names("PersistentVolumeClaim", "default") == ["data-db-7"]
-
-
-def bind(live: Object) -> None:
-    """As the controller of volumes does."""
-    live["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
-    live["spec"]["volumeName"] = "pv-7"
 
 
 def without_managers(live: Object) -> None:
@@ -238,25 +234,6 @@ def test_a_selector_of_expressions_leaves_claims_that_nothing_else_tells_from_ot
     blue.reconcile([stateful_set("db", selector=selector, volumeClaimTemplates=[template])])
     blue.terminate()
     assert api.names("PersistentVolumeClaim", "default") == left
-
-
-def test_terminate_keeps_a_claim_of_its_controller_that_has_the_label_of_another_instance(api: FakeApi) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([stateful_set("db")])
-    api.put(claim("data-db-1", app="db", **{INSTANCE_LABEL: GREEN}), manager=controllers.MANAGER)
-    blue.terminate()
-    assert api.names("PersistentVolumeClaim", "default") == ["data-db-1"]
-
-
-def test_terminate_keeps_a_claim_that_a_former_stateful_set_has_left(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same controller has created it, for an object of the same name, before the instance began."""
-    with monkeypatch.context() as past:
-        past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
-        api.put(claim("data-db-1", app="db"), manager=controllers.MANAGER)
-    blue = Instance(api.url)
-    blue.reconcile([stateful_set("db")])
-    blue.terminate()
-    assert api.names("PersistentVolumeClaim", "default") == ["data-db-1"]
 
 
 def test_terminate_keeps_a_claim_that_a_users_set_has_left_before_a_change_has_brought_one(
@@ -382,19 +359,19 @@ def test_a_terminate_lists_other_stateful_sets_a_fixed_number_of_times(api: Fake
     assert len(api.requests.select("GET", watch=False, when=lambda one: one.path.endswith("/statefulsets"))) < 8
 
 
-@pytest.mark.parametrize("is_healed", [False, True])
+@pytest.mark.parametrize("since", ["", "healed", "unlabelled"])
 @pytest.mark.parametrize("how", ["retain", "keep"])
-def test_what_is_said_after_a_failed_terminate_counts_for_claims(api: FakeApi, how: str, is_healed: bool) -> None:
+def test_what_is_said_after_a_failed_terminate_counts_for_claims(api: FakeApi, how: str, since: str) -> None:
     policy, blue = "persistentVolumeClaimRetentionPolicy", Instance(api.url)
     wanted = [stateful_set("db", **{policy: {"whenDeleted": "Delete"}})]
     blue.reconcile(wanted)
-    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="statefulsets/db")
-    with pytest.raises(DriverError):
-        blue.terminate()
-    if is_healed:
+    fail_to_terminate(api, blue)
+    if since == "healed":
         blue.reconcile(wanted, prune=False)
 
     def decide(live: Object) -> None:
+        if since == "unlabelled":
+            live["metadata"]["labels"] = {}
         if how == "retain":
             live["spec"][policy]["whenDeleted"] = "Retain"
         else:
@@ -403,33 +380,13 @@ def test_what_is_said_after_a_failed_terminate_counts_for_claims(api: FakeApi, h
     api.edit("StatefulSet", "default", "db", decide, manager="kubectl-edit")
     blue.terminate()
     found = api.get("PersistentVolumeClaim", "default", "data-db-0")["metadata"]
-    assert "deletionTimestamp" not in found and INSTANCE_LABEL not in found["labels"]
-
-
-@pytest.mark.parametrize("how", ["retain", "keep"])
-def test_it_counts_also_if_the_stateful_set_has_lost_its_label(api: FakeApi, how: str) -> None:
-    policy, blue = "persistentVolumeClaimRetentionPolicy", Instance(api.url)
-    blue.reconcile([stateful_set("db", **{policy: {"whenDeleted": "Delete"}})])
-    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="statefulsets/db")
-    with pytest.raises(DriverError):
-        blue.terminate()
-    live = api.get("StatefulSet", "default", "db")
-    live["metadata"]["labels"] = {}
-    if how == "retain":
-        live["spec"][policy]["whenDeleted"] = "Retain"
-    else:
-        live["metadata"]["annotations"] = {KEEP: "true"}
-    api.put(live, manager="kubectl-replace")
-    blue.terminate()
-    assert "deletionTimestamp" not in api.get("PersistentVolumeClaim", "default", "data-db-0")["metadata"]
+    assert "deletionTimestamp" not in found and (since == "unlabelled" or INSTANCE_LABEL not in found["labels"])
 
 
 def test_claims_stay_where_nobody_knows_whether_their_stateful_set_does(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.reconcile([stateful_set("db")])
-    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="statefulsets/db")
-    with pytest.raises(DriverError):
-        blue.terminate()
+    fail_to_terminate(api, blue)
     api.edit("StatefulSet", "default", "db", lambda live: live["metadata"].setdefault("annotations", {}).update({KEEP: "true"}))
     api.fail(faults.unavailable(), method="GET", path="/statefulsets", times=10_000)
     leaving = Instance(api.url, seconds=3)
@@ -439,16 +396,12 @@ def test_claims_stay_where_nobody_knows_whether_their_stateful_set_does(api: Fak
     assert api.find("PersistentVolumeClaim", "default", "data-db-0")
 
 
-RETAIN = {"whenDeleted": "Retain", "whenScaled": "Retain"}
-
-
 def owned_by_set(api: FakeApi, name: str, database: str = "db") -> str:
     return owned(api, name, "StatefulSet", "apps/v1", database)
 
 
 @pytest.mark.parametrize("how", [{"persistentVolumeClaimRetentionPolicy": RETAIN}, {}], ids=["Retain", "keep"])
 def test_a_set_that_leaves_its_claims_says_nothing_of_those_of_another_namespace(api: FakeApi, how: Object) -> None:
-    controllers.run_workloads(api)
     leaving, other = ({**one, "metadata": {"name": "db", "namespace": where}}
                       for one, where in ((stateful_set("db", **how), "one"), (stateful_set("db"), "two")))
     for where in ("one", "two"):
@@ -465,7 +418,6 @@ def test_a_set_that_leaves_its_claims_says_nothing_of_those_of_another_namespace
 @pytest.mark.parametrize("package", [[config_map("a")], []], ids=["change", "terminate"])
 def test_a_retained_claim_that_still_has_its_set_as_owner_stays(api: FakeApi, package: list[Object]) -> None:
     """The controller leaves a reference from before the policy in the claims of ordinals without a Pod."""
-    controllers.run_workloads(api)
     blue = Instance(api.url)
     blue.reconcile([stateful_set("db", persistentVolumeClaimRetentionPolicy=RETAIN), config_map("a")])
     api.put(claim("data-db-1", app="db"), manager=controllers.MANAGER)
@@ -476,23 +428,19 @@ def test_a_retained_claim_that_still_has_its_set_as_owner_stays(api: FakeApi, pa
 
 @pytest.mark.parametrize("package", [[config_map("a")], []], ids=["change", "terminate"])
 def test_a_claim_that_is_to_be_kept_is_released_from_a_set_that_takes_its_claims(api: FakeApi, package: list[Object]) -> None:
-    controllers.run_workloads(api)
     blue = Instance(api.url)
     policy = {"whenDeleted": "Delete", "whenScaled": "Retain"}
     blue.reconcile([stateful_set("db", persistentVolumeClaimRetentionPolicy=policy), config_map("a")])
     owned_by_set(api, "data-db-0")
-    api.edit("PersistentVolumeClaim", "default", "data-db-0", lambda live: live["metadata"].update(annotations={KEEP: "true"}))
+    keep_claim(api, "default", "data-db-0")
     blue.reconcile(package)
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
 
 
 def test_a_claim_whose_label_others_own_too_outlives_a_change_after_a_failed_terminate(api: FakeApi) -> None:
-    controllers.run_workloads(api)
     blue = Instance(api.url)
     blue.reconcile([stateful_set("db"), config_map("a")])
-    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="statefulsets/db")
-    with pytest.raises(DriverError):
-        blue.terminate()
+    fail_to_terminate(api, blue)
 
     def owned_by_others(live: Object) -> None:
         fields = {"f:metadata": {"f:labels": {f"f:{INSTANCE_LABEL}": {}}}}
@@ -508,7 +456,6 @@ def test_a_claim_whose_label_others_own_too_outlives_a_change_after_a_failed_ter
 
 @pytest.mark.parametrize("package", [[config_map("a")], []], ids=["change", "terminate"])
 def test_a_claim_that_was_adopted_and_released_outlives_a_set_that_takes_claims(api: FakeApi, package: list[Object]) -> None:
-    controllers.run_workloads(api)
     database = stateful_set("db", persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete", "whenScaled": "Retain"})
     api.put(claim("data-db-0", app="db"), manager="kubectl")
     Instance(api.url, adopt=True).reconcile([database, claim("data-db-0", app="db")])
@@ -518,24 +465,19 @@ def test_a_claim_that_was_adopted_and_released_outlives_a_set_that_takes_claims(
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
 
 
-def without_claims() -> Object:
+@pytest.mark.parametrize("package", [[config_map("a")], []], ids=["change", "terminate"])
+def test_a_set_without_claims_needs_no_permission_for_claims(api: FakeApi, package: list[Object]) -> None:
+    api.knobs.denied.add(("*", "", "persistentvolumeclaims", "*"))
     database = stateful_set("db")
     del database["spec"]["volumeClaimTemplates"]
-    return database
-
-
-def test_a_change_that_drops_a_set_without_claims_needs_no_permission_for_claims(api: FakeApi) -> None:
-    controllers.run_workloads(api)
-    api.knobs.denied.add(("*", "", "persistentvolumeclaims", "*"))
-    Instance(api.url).reconcile([config_map("a"), without_claims()])
-    Instance(api.url).reconcile([config_map("a")])
+    Instance(api.url).reconcile([config_map("a"), database])
+    Instance(api.url).reconcile(package)
     assert api.names("StatefulSet", "default") == []
 
 
 @pytest.mark.parametrize("times", [1, 100_000])
 def test_claims_that_may_not_be_listed_keep_their_set(api: FakeApi, times: int) -> None:
     """What nobody knows of is not released, and would go with it."""
-    controllers.run_workloads(api)
     Instance(api.url).reconcile([config_map("a"), stateful_set("db")])
     owned_by_set(api, "data-db-0")
     api.fail(faults.status(403, "Forbidden", "no"), method="GET", path="/persistentvolumeclaims$", times=times)
@@ -545,25 +487,15 @@ def test_claims_that_may_not_be_listed_keep_their_set(api: FakeApi, times: int) 
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
 
 
-def test_a_terminate_of_a_set_without_claims_needs_no_permission_for_claims(api: FakeApi) -> None:
-    controllers.run_workloads(api)
-    api.knobs.denied.add(("*", "", "persistentvolumeclaims", "*"))
-    Instance(api.url).reconcile([without_claims()])
-    Instance(api.url).terminate()
-    assert state(api) == {}
-
-
 @pytest.mark.parametrize("fault", ["claim", "list"])
 def test_a_set_whose_claims_cannot_be_released_is_abandoned_with_them_and_nothing_else(api: FakeApi, fault: str) -> None:
-    controllers.run_workloads(api)
     policy = {"whenDeleted": "Delete", "whenScaled": "Retain"}
     sets = [stateful_set(name, persistentVolumeClaimRetentionPolicy=policy) for name in ("db", "other")]
     blue = Instance(api.url, seconds=5)
     blue.reconcile([config_map("a"), *sets])
     for name in ("db", "other"):
         owned_by_set(api, f"data-{name}-0", name)
-        api.edit("PersistentVolumeClaim", "default", f"data-{name}-0",
-                 lambda live: live["metadata"].update(annotations={KEEP: "true"}))
+        keep_claim(api, "default", f"data-{name}-0")
     if fault == "claim":
         api.fail(faults.status(403, "Forbidden", "no"), method="PATCH", path="claims/data-db-0", times=100_000)
     else:
@@ -589,10 +521,6 @@ def test_a_late_claim_that_is_deleted_before_the_watch_of_claims_opens_is_gone(a
 
 
 TAKES = {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "whenScaled": "Retain"}}
-
-
-def keep_claim(api: FakeApi, namespace: str, name: str) -> None:
-    api.edit("PersistentVolumeClaim", namespace, name, lambda live: live["metadata"].update(annotations={KEEP: "true"}))
 
 
 def test_a_set_that_is_abandoned_with_its_claim_keeps_their_namespace(api: FakeApi) -> None:

@@ -3,29 +3,21 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from k8s_cr_driver.engine.delete.replacer import Replacement
 from k8s_cr_driver.errors import DriverError
-from k8s_cr_driver.journal.inventory import Inventory
-from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from tests.fake_api import FakeApi, faults
-from tests.fake_api.recording import Request
 from tests.instance import GREEN, Instance, config_map, crontab, crontab_crd, obj, wait_for
 from tests.writes.claims import is_the_same, own, volume
 from tests.writes.holders import (
     CRD,
     NAMESPACE,
     ROLE,
-    binding,
     inner,
-    own_by,
     own_by_role,
-    uid_of_volume,
 )
 
 
@@ -45,16 +37,6 @@ def fail_to_change(api: FakeApi, blue: Instance, objects: list[Object], released
     with pytest.raises(DriverError, match="not now"):
         run.result(60)
     api.clear_faults()
-
-
-def assert_outlives_a_heal(api: FakeApi, blue: Instance, owner: Object) -> None:
-    """An operator owns the claim by an object that a heal replaces."""
-    before = api.get("ConfigMap", "default", "owner")
-    uid = own(api, before)
-    replacement = Replacement([(f"{INSTANCE_LABEL}={blue.id}", [before])])
-    blue.reconcile([owner], prune=False, replacement=replacement)
-    assert api.get("ConfigMap", "default", "owner")["metadata"]["uid"] != before["metadata"]["uid"]
-    assert is_the_same(api, uid)
 
 
 @pytest.mark.parametrize("whose", ["kept", "adopted"])
@@ -80,33 +62,12 @@ def test_a_claim_that_a_failed_change_has_released_outlives_an_owner_that_a_heal
         api.put(volume(), manager="user")
     blue.reconcile([ROLE, owner, volume(whose)])
     fail_to_change(api, blue, [owner])
-    assert_outlives_a_heal(api, blue, owner)
-
-
-def test_a_kept_claim_that_a_failed_change_has_released_outlives_an_owner_that_the_rollback_creates_again(api: FakeApi) -> None:
-    """The claim waits for its Namespace, and an admission webhook for claims is slow: the owner is deleted before."""
-    blue, home, place = Instance(api.url), obj("v1", "Namespace", "inner"), ("PersistentVolumeClaim", "inner", "volume")
-    former = [home, binding("view"), inner("kept")]
-    blue.reconcile([ROLE, *former])
-    uid = uid_of_volume(api)
-    fail_to_change(api, blue, [home, binding("edit")])
-    own_by(api, place, api.get("ClusterRoleBinding", None, "owner"))
-    deleted = threading.Event()
-
-    def is_write(request: Request) -> bool:
-        return request.query.get("fieldManager", "").endswith(blue.id) and "dryRun" not in request.query
-
-    def is_created_again(_: Request) -> bool:
-        if api.requests.select("DELETE", "/clusterrolebindings/owner"):
-            deleted.set()
-        return False
-
-    api.fail(faults.held(60, deleted), method="PATCH", path="/persistentvolumeclaims/volume$", when=is_write)
-    api.fail(faults.internal(), method="PATCH", path="/clusterrolebindings/owner$", when=is_created_again)
-    api.requests.clear()
-    blue.reconcile([ROLE, *former])
-    assert api.get("ClusterRoleBinding", None, "owner")["roleRef"]["name"] == "view"
-    assert uid_of_volume(api) == uid
+    before = api.get("ConfigMap", "default", "owner")
+    uid = own(api, before)
+    replacement = Replacement([(f"{INSTANCE_LABEL}={blue.id}", [before])])
+    blue.reconcile([owner], prune=False, replacement=replacement)
+    assert api.get("ConfigMap", "default", "owner")["metadata"]["uid"] != before["metadata"]["uid"]
+    assert is_the_same(api, uid)
 
 
 @pytest.mark.parametrize("place", [NAMESPACE, CRD], ids=["Namespace", "CRD"])
@@ -126,22 +87,3 @@ def test_what_another_instance_has_outlives_the_owner_of_a_shared_object_that_a_
     assert api.find("ClusterRole", None, "owner") is None
     assert api.find(*place)
     assert api.get(*where)["metadata"]["uid"] == uid
-
-
-def test_a_kept_claim_of_a_change_that_was_killed_outlives_an_owner_that_a_heal_replaces(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The inventory calls the claim new still. The rollback has released it, and has failed, too."""
-    blue, owner, other = Instance(api.url), config_map("owner"), config_map("other")
-    other["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/PersistentVolumeClaim/volume"}
-    blue.reconcile([ROLE, owner])
-    api.fail(faults.denied("not now"), method="PATCH", path="/configmaps/other$", times=10**6)
-    with monkeypatch.context() as killed:
-        killed.setattr(Inventory, "release", lambda _: None)
-        run = blue.start([ROLE, owner, volume("kept"), other])
-        wait_for(api, lambda: bool(api.requests.select("PATCH", "/configmaps/other")))
-        blue.end()
-        run.exception(60)
-    api.clear_faults()
-    fail_to_change(api, blue, [owner])
-    assert_outlives_a_heal(api, blue, owner)

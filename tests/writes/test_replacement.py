@@ -21,7 +21,7 @@ from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object, labels
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from k8s_cr_driver.resources.registry import resource_for
-from tests.fake_api import FakeApi, apply, controllers, faults, verbs
+from tests.fake_api import FakeApi, apply, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import (
     Instance,
@@ -32,6 +32,7 @@ from tests.instance import (
     crontab_crd,
     job,
     kept,
+    labelled,
     obj,
     observed,
     owned,
@@ -104,6 +105,7 @@ def is_trial(request: Request) -> bool:
 
 
 CRONTAB, CHANGED = crontab("one"), annotated(crontab("one", schedule="1 * * * *"))
+POD = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i"}]})
 PRIORITY = obj("scheduling.k8s.io/v1", "PriorityClass", "one", value=10)
 MODES = "spec.volumeClaimTemplates[0].spec.accessModes"
 
@@ -207,19 +209,6 @@ def test_a_webhook_may_say_that_a_field_never_changes(api: FakeApi, code: int) -
     assert uid_of(api, CRONTAB) != before
 
 
-def test_a_server_that_stores_dry_runs_stores_no_trial(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An aggregated API may not know `dryRun`: the name is taken."""
-    monkeypatch.setattr(verbs.Call, "dry_run", property(lambda _: False))
-    api.put(crontab_crd())
-    blue = Instance(api.url)
-    blue.reconcile([CRONTAB])
-    before = uid_of(api, CRONTAB)
-    refuse(api, CRONTAB, invalid(NEVER_CHANGES))
-    blue.reconcile([CHANGED])
-    assert api.names("CronTab", "default") == ["one"]
-    assert uid_of(api, CRONTAB) != before
-
-
 def test_a_finished_job_of_the_same_manifest_does_not_run_again(api: FakeApi) -> None:
     """A webhook has changed the image of the Job's template when it was created, so each apply differs from it."""
     controllers.run_workloads(api)
@@ -241,13 +230,22 @@ COMPLETE = {
 }
 
 
-@pytest.mark.parametrize("has_ended", [False, True])
-def test_a_rollback_brings_a_finished_job_back_in_place_of_the_newer_one(api: FakeApi, has_ended: bool) -> None:
+def complete(api: FakeApi, *images: str) -> list[str]:
+    """Has the Jobs with these images run to their end; returns the images of those that have."""
+    ran: list[str] = []
+
     def run(live: Object) -> None:
-        if image_of(live) == "i:1" and not live.get("status"):
+        if image_of(live) in images and not live.get("status"):
+            ran.append(image_of(live))
             api.set_status("Job", "default", "one", COMPLETE)
 
     api.react("Job", run)
+    return ran
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_rollback_brings_a_finished_job_back_in_place_of_the_newer_one(api: FakeApi, has_ended: bool) -> None:
+    complete(api, "i:1")
     blue = Instance(api.url)
     blue.reconcile([job("one", "i:1")])
     change = blue.start([job("one", "i:2")])
@@ -283,15 +281,7 @@ def test_a_rollback_creates_a_finished_job_that_the_change_has_deleted(api: Fake
 
 def test_a_rollback_brings_back_a_finished_job_that_had_gone_before_the_change(api: FakeApi) -> None:
     """Its time to live was over, so that the newer one was not a replacement."""
-    done: list[str] = []
-
-    def run(live: Object) -> None:
-        if image_of(live) == "i:1" and not live.get("status"):
-            api.set_status("Job", "default", "one", COMPLETE)
-            done.append("i:1")
-
-    api.react("Job", run)
-    blue = Instance(api.url)
+    done, blue = complete(api, "i:1"), Instance(api.url)
     blue.reconcile([job("one", "i:1"), config_map("a")])
     api.delete("Job", "default", "one")
     blue.reconcile([job("one", "i:1"), config_map("a", a="2")])
@@ -382,16 +372,6 @@ def test_a_job_that_has_lost_the_label_is_replaced(api: FakeApi) -> None:
     blue.reconcile([job("one", "i:2")])
     assert uid_of(api, job("one", "i:1")) != before
     assert INSTANCE_LABEL in labels(api.get("Job", "default", "one"))
-
-
-def test_a_heal_deletes_no_object_whose_creation_is_denied(api: FakeApi) -> None:
-    Instance(api.url).reconcile([crontab_crd(), CRONTAB])
-    before = uid_of(api, CRONTAB)
-    denied = forbidden('admission webhook "w" denied the request: no new CronTabs')
-    api.fail(denied, when=creation_of(api, CRONTAB), times=99)
-    with pytest.raises(DriverError, match="no new CronTabs"):
-        heal(api, CRONTAB)
-    assert uid_of(api, CRONTAB) == before
 
 
 def heal(api: FakeApi, made: Object, *others: Object) -> None:
@@ -509,8 +489,7 @@ def test_a_heal_is_the_remedy_for_a_field_that_never_changes(api: FakeApi) -> No
 )
 def test_a_heal_does_not_wait_for_what_will_soon_be_otherwise(api: FakeApi, words: str) -> None:
     controllers.run_workloads(api)
-    pod = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i"}]})
-    pod["metadata"]["labels"] = {"app": "one"}
+    pod = labelled(POD, app="one")
     Instance(api.url).reconcile([pod])
     before = uid_of(api, pod)
     api.fail(forbidden(f'pods "one" is forbidden: {words}'), when=is_trial)
@@ -657,15 +636,7 @@ def test_an_error_that_passes_is_no_answer(api: FakeApi, fault: faults.Action) -
 
 
 def test_a_denied_deletion_is_reported_and_forgets_no_end(api: FakeApi) -> None:
-    ran: list[str] = []
-
-    def run(live: Object) -> None:
-        if not live.get("status"):
-            ran.append(image_of(live))
-            api.set_status("Job", "default", "one", COMPLETE)
-
-    api.react("Job", run)
-    blue, first = Instance(api.url), job("one", "i:1")
+    ran, blue, first = complete(api, "i:1", "i:2"), Instance(api.url), job("one", "i:1")
     blue.reconcile([first, config_map("a")])
     blue.seconds = 3
     api.fail(forbidden('admission webhook "guard" denied the request: a freeze'), method="DELETE", path="/jobs/one", times=99)
@@ -678,7 +649,7 @@ def test_a_denied_deletion_is_reported_and_forgets_no_end(api: FakeApi) -> None:
 
 def test_the_trial_of_a_copy_has_no_debug_containers(api: FakeApi) -> None:
     controllers.run_workloads(api)
-    pod = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i"}]})
+    pod = POD
     Instance(api.url).reconcile([pod])
     before, live = uid_of(api, pod), api.get("Pod", "default", "one")
     live["spec"]["ephemeralContainers"] = [{"name": "debugger", "image": "busybox"}]
@@ -688,16 +659,13 @@ def test_the_trial_of_a_copy_has_no_debug_containers(api: FakeApi) -> None:
     api.fail(of_create, when=lambda request: is_trial(request) and "ephemeralContainers" in request.body["spec"], times=99)
     full = forbidden('pods "one" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1')
     api.fail(full, when=is_trial, times=99)
-    with session(api.url) as opened:
-        vdus = {"vdu": resource_for(pod)}
-        chosen = opened.replacement(vdus, {"vdu": {"one"}}, [*vdus.values()], everything=False, recreate=False)
-        opened.reconcile([*vdus.values()], prune=None, replacement=chosen)
+    heal(api, pod)
     assert uid_of(api, pod) != before
 
 
 def test_a_heal_of_all_replaces_a_failed_pod_that_is_no_vdu(api: FakeApi) -> None:
     controllers.run_workloads(api)
-    tab, pod = crontab("tab"), obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i"}]})
+    tab, pod = crontab("tab"), POD
     api.put(crontab_crd())
     Instance(api.url).reconcile([tab, pod])
     api.set_status("Pod", "default", "one", {"phase": "Failed", "reason": "Evicted"})
@@ -709,21 +677,15 @@ def test_a_heal_of_all_replaces_a_failed_pod_that_is_no_vdu(api: FakeApi) -> Non
     assert uid_of(api, pod) != before
 
 
-@pytest.mark.parametrize("made", [job("one", "i:1"), obj("v1", "Pod", "one", "default", spec={"restartPolicy": "Never"})])
+@pytest.mark.parametrize("made", [job("one", "i:1"), {**POD, "spec": {**POD["spec"], "restartPolicy": "Never"}}])
 def test_a_chosen_object_that_has_ended_and_vanished_runs_again(api: FakeApi, made: Object) -> None:
-    made = copy.deepcopy(made)
-    if made["kind"] == "Pod":
-        made["spec"]["containers"] = [{"name": "c", "image": "i"}]
     controllers.run_workloads(api)
     Instance(api.url).reconcile([made])
     if made["kind"] == "Pod":
         api.set_status("Pod", "default", "one", {"phase": "Succeeded"})
         Instance(api.url).reconcile([made])
     api.delete(made["kind"], "default", "one")
-    with session(api.url) as opened:
-        vdus = {"vdu": resource_for(made)}
-        chosen = opened.replacement(vdus, {"vdu": {"one"}}, [*vdus.values()], everything=False, recreate=made["kind"] == "Job")
-        opened.reconcile([*vdus.values()], prune=None, replacement=chosen)
+    heal(api, made)
     assert api.find(made["kind"], "default", "one")
 
 
@@ -736,26 +698,26 @@ def test_the_error_of_a_field_that_never_changes_names_it(api: FakeApi) -> None:
         Instance(api.url).reconcile([stateful_set("db", serviceName="two")])
 
 
-def test_claims_that_still_have_a_replaced_stateful_set_as_owner_stay(api: FakeApi) -> None:
+EXPRESSIONS = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["db"]}]}
+
+
+@pytest.mark.parametrize("selector", [{"matchLabels": {"app": "db"}}, EXPRESSIONS], ids=["labels", "expressions"])
+def test_claims_that_still_have_a_replaced_stateful_set_as_owner_stay(api: FakeApi, selector: Object) -> None:
     """The controller does not look at claims of ordinals without a Pod: those have the reference also after a Retain."""
     controllers.run_workloads(api)
 
     def made(service: str) -> Object:
         retention = {"whenDeleted": "Retain", "whenScaled": "Retain"}
-        return annotated(stateful_set("db", persistentVolumeClaimRetentionPolicy=retention, serviceName=service))
+        one = stateful_set("db", persistentVolumeClaimRetentionPolicy=retention, serviceName=service, selector=selector)
+        return annotated(one)
 
     Instance(api.url).reconcile([made("one")])
-    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": uid_of(api, made("one"))}
-    before = {}
-    for number in (0, 1):
-        name = f"data-db-{number}"
-        if number:
-            api.put(claim(name, app="db"), manager=controllers.MANAGER)
-        api.edit("PersistentVolumeClaim", "default", name, lambda live: live["metadata"].update(ownerReferences=[owner]))
-        before[name] = api.get("PersistentVolumeClaim", "default", name)["metadata"]["uid"]
+    former = uid_of(api, made("one"))
+    api.put(claim("data-db-1", app="db"), manager=controllers.MANAGER)
+    before = {name: owned(api, name, "StatefulSet", "apps/v1", "db") for name in ("data-db-0", "data-db-1")}
     Instance(api.url).reconcile([made("two")])
-    assert uid_of(api, made("two")) != owner["uid"]
-    assert before == {name: api.get("PersistentVolumeClaim", "default", name)["metadata"]["uid"] for name in before}
+    assert uid_of(api, made("two")) != former
+    assert before == {name: uid_of_claim(api, name) for name in before}
 
 
 def test_a_deletion_that_hangs_is_not_explained_by_a_former_error(api: FakeApi) -> None:
@@ -787,22 +749,6 @@ def test_a_claim_whose_kind_is_listed_late_outlives_the_owner_that_is_replaced(a
     blue.reconcile([config_map("first"), job("one", "i:2"), *([volume] if is_desired else [])])
     assert api.get("Job", "default", "one")["metadata"]["uid"] != former
     assert uid_of_claim(api, "volume") == before
-
-
-def test_claims_without_common_labels_outlive_their_set(api: FakeApi) -> None:
-    controllers.run_workloads(api)
-    selector = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["db"]}]}
-
-    def database(service: str) -> Object:
-        policy = {"whenDeleted": "Retain", "whenScaled": "Retain"}
-        one = stateful_set("db", persistentVolumeClaimRetentionPolicy=policy, serviceName=service, selector=selector)
-        one["metadata"]["annotations"] = dict(REPLACE)
-        return one
-
-    Instance(api.url).reconcile([database("one")])
-    before = owned(api, "data-db-0", "StatefulSet", "apps/v1", "db")
-    Instance(api.url).reconcile([database("two")])
-    assert uid_of_claim(api, "data-db-0") == before
 
 
 DENIAL = 'admission webhook "a.example.com" denied the request: approval ticket not found'

@@ -11,7 +11,7 @@ from k8s_cr_driver.errors import DriverError, Refused
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import Instance, config_map, crontab, crontab_crd, job, labelled, obj
+from tests.instance import Instance, config_map, crontab, crontab_crd, labelled, obj
 from tests.writes.test_replacement import (
     CHANGED,
     CRONTAB,
@@ -20,7 +20,6 @@ from tests.writes.test_replacement import (
     annotated,
     creation_of,
     forbidden,
-    heal,
     invalid,
     is_trial,
     refuse,
@@ -68,27 +67,6 @@ def test_a_quota_that_is_used_up_prevents_no_replacement(api: FakeApi, cpu: str)
     Instance(api.url).reconcile([pod("1")])
     exceed(api, f"requests.cpu={cpu}", "requests.cpu=4", "requests.cpu=4", cpu=cpu)
     assert replaces(api, pod("1"), pod(cpu, "j"), OF_POD)
-
-
-def test_a_heal_of_a_pod_that_fills_its_quota_replaces_it(api: FakeApi) -> None:
-    controllers.run_workloads(api)
-    one = pod("1")
-    one["metadata"]["labels"] = {"app": "one"}
-    Instance(api.url).reconcile([one])
-    before = uid_of(api, one)
-    exceed(api, "requests.cpu=1,pods=1", "requests.cpu=1,pods=1", "requests.cpu=1,pods=1", cpu="1")
-    heal(api, one)
-    assert uid_of(api, one) != before
-
-
-def test_a_job_is_replaced_within_a_quota_that_counts_jobs(api: FakeApi) -> None:
-    controllers.run_workloads(api)
-    Instance(api.url).reconcile([job("one", "i:1")])
-    words = "exceeded quota: q, requested: count/jobs.batch=1, used: count/jobs.batch=1, limited: count/jobs.batch=1"
-    api.fail(forbidden(words), when=is_trial, times=99)
-    before = uid_of(api, job("one", "i:1"))
-    Instance(api.url).reconcile([job("one", "i:2")])
-    assert uid_of(api, job("one", "i:1")) != before
 
 
 def service(port: int = 80, node_port: int = 30001, **spec: Any) -> Object:
