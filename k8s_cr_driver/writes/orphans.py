@@ -97,40 +97,37 @@ def find_orphans(context: WriteContext, lives: Collection[Object]) -> list[tuple
     content = context.inventory.content
     found: list[tuple[Resource, Object]] = []
     owners = [(live, orphans) for live in lives if (orphans := _orphans(context, live))]
-    others = _Others(context, lives, {uid_of(live) for live, _ in owners})
+    others = _left_by_others(context, lives, [live for live, _ in owners])
     for live, orphans in owners:
         if resource := context.resources.find(orphans.kind, orphans.version):
             own = _created(live) or content.created
             # The controller may have made older ones for others; an inventory that was lost is younger than both
             began = min(content.created, own) if key_of(live) in content.early else own
             among = [one for one in _find(context, resource, orphans, began) if _is_made_by_controller(one, live, began)]
-            found += [(resource, one) for one in among if not others.may_have_left(one, live)]
+            place = kind_of(live), key_of(live).namespace
+            found += [(resource, one) for one in among if not any(other.may_include(one) for other in others[place])]
     return found
 
 
-class _Others:
-    """The objects of the kinds of `owners` that are not among these: a name may be one that several of them give."""
+def _left_by_others(
+    context: WriteContext, lives: Collection[Object], owners: Collection[Object]
+) -> dict[tuple[GroupKind, str], list[Orphans]]:
+    """
+    By kind and namespace of `owners`, what all other objects there leave: a name may be one that several of them give.
 
-    def __init__(self, context: WriteContext, lives: Iterable[Object], owners: Collection[str]) -> None:
-        """`lives`: what the instance had, which may no longer exist."""
-        self._context, self._owners = context, owners
-        self._of: dict[tuple[GroupKind, str], dict[str, Orphans]] = defaultdict(dict)
-        self._listed: set[tuple[GroupKind, str]] = set()
-        for live in lives:
-            self._note(live)
-
-    def may_have_left(self, orphan: Object, owner: Object) -> bool:
-        place = kind_of(owner), key_of(owner).namespace
-        if place not in self._listed:
-            self._listed.add(place)
-            resource = self._context.resources.find(place[0])
-            for live in self._context.client.list(resource, place[1]) if resource else ():
-                self._note(live)
-        return any(one.may_include(orphan) for one in self._of[place].values())
-
-    def _note(self, live: Object) -> None:
-        if uid_of(live) not in self._owners and (orphans := resource_for(live).orphans()):
-            self._of[kind_of(live), key_of(live).namespace][uid_of(live)] = orphans
+    `lives`: what the instance had, which may no longer exist.
+    """
+    places = {(kind_of(live), key_of(live).namespace) for live in owners}
+    resources = [(context.resources.find(kind), namespace) for kind, namespace in sorted(places)]
+    listed = [live for resource, namespace in resources if resource for live in context.client.list(resource, namespace)]
+    others = {uid_of(live): live for live in (*lives, *listed)}
+    for live in owners:
+        others.pop(uid_of(live), None)
+    found: dict[tuple[GroupKind, str], list[Orphans]] = defaultdict(list)
+    for live in others.values():
+        if orphans := resource_for(live).orphans():
+            found[kind_of(live), key_of(live).namespace].append(orphans)
+    return found
 
 
 def _orphans(context: WriteContext, live: Object) -> Orphans | None:
