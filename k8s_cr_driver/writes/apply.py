@@ -28,7 +28,7 @@ from k8s_cr_driver.package.merge_keys import repeated_merge_keys
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import explicit_count, without_replicas
 from k8s_cr_driver.writes import crd_losses, one_way
-from k8s_cr_driver.writes.conflicts import changed, exactly, is_autoscaled, of_count, read_now, resolved
+from k8s_cr_driver.writes.conflicts import changed, exactly, is_autoscaled, of_count, read_now, resolved, sent
 from k8s_cr_driver.writes.context import WriteContext, marked, with_owner_labels
 from k8s_cr_driver.writes.guests import claimed_by_others
 from k8s_cr_driver.writes.release import (
@@ -94,7 +94,6 @@ def apply(
     if not (is_to_be_taken or repetition(obj) or differs(context, obj, live)):
         _note_creation(context, live)
         return live  # a policy may deny a write that changes nothing, too
-    context.inventory.fence.before_write()
     if repetition(obj):
         return counted(context, obj, resource, live)  # by no apply
     if takes_back or context.inventory.content.is_adopted(live):
@@ -102,9 +101,7 @@ def apply(
     if is_alone and not claimed_by_others(context.inventory, live):
         if crd_losses.stays(context, obj, live):
             return joined(context, obj, resource, live)
-        context.inventory.fence.before_write()
         live = take_back(context, resource, live)
-        context.inventory.fence.before_write()
         return _applied(context, obj, resource, live, takes_back=True)
     if _is_co_user(live, context.instance) or (is_alone and not has_applied(live, context.instance)):
         return joined(context, obj, resource, live)
@@ -122,7 +119,7 @@ def _applied(
     labelled = exactly(live, marked(context, obj, live), unchanged=takes_back)
     _check_left_out(context, obj, live, is_adopted=context.inventory.content.is_adopted(live))
     try:
-        applied = context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
+        applied = sent(context, resource, labelled.manifest, live)
     except ApiError as error:
         conflict = error
     else:
@@ -152,9 +149,8 @@ def _kept(
     if kept is None:
         raise refusal from None
     labelled = exactly(live, marked(context, kept, live), unchanged=False)
-    context.inventory.fence.before_write()
     try:
-        applied = context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
+        applied = sent(context, resource, labelled.manifest, live)
     except ApiError as again:
         raise (again if passes(again) else refusal) from None
     if not context.is_trial:
@@ -216,7 +212,6 @@ def _applied_in_version(
     moved = changed(context, resource, live, move_to_version)
     if is_of_version(refusal, moved, resource.api_version):  # the server has not moved them
         raise not_in_version(refusal, obj, moved)
-    context.inventory.fence.before_write()
     try:
         return _applied(context, obj, resource, moved, takes_back=takes_back)
     except ApiError as error:
@@ -241,7 +236,6 @@ def joined(context: WriteContext, obj: CustomResource, resource: Resource, live:
         LOG.warning("%s belongs to other VNF instances, too, and does not get these labels: %s", key, ", ".join(absent))
     LOG.info("%s is used by other VNF instances: it gets the label of this one, and stays as it is", key)
     keeps = is_kept(obj.manifest) and not (context.yields and annotations_of(live).get(KEEP, "true") != "true")
-    context.inventory.fence.before_write()  # the dry run may have taken half a minute
     try:
         return _join(context, resource, live, keeps=keeps)
     except ApiError as error:
@@ -253,7 +247,7 @@ def _join(context: WriteContext, resource: Resource, live: Object, *, keeps: boo
     metadata = {name: live["metadata"][name] for name in ("uid", "resourceVersion")}
     metadata |= {"annotations": {KEEP: "true"}} if keeps else {}
     body = bare(key_of(live), resource.api_version, **metadata, labels={used_by(context.instance): ""})
-    return context.client.apply(resource, body, context.manager, force=False, live=live)
+    return sent(context, resource, body, live)
 
 
 def _check_brought(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> None:

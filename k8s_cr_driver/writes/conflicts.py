@@ -49,17 +49,12 @@ def resolved(
 
     Raises the refusal if neither helps.
     """
-
-    def again(manifest: Object, *, force: bool = False) -> Object:
-        context.inventory.fence.before_write()
-        return context.client.apply(resource, manifest, context.manager, force=force, live=live)
-
     if is_of_fields(refusal) and all(where == _MARK for _, where, _ in refusal.causes):
         raise Contended(f"{key_of(live)} is released, or taken back, by others at the same time")
     if takes_back and is_left_by_keeper(refusal, live):
-        return again(manifest, force=True)
+        return sent(context, resource, manifest, live, force=True)
     if not context.force and context.keep_autoscaled and is_autoscaled(refusal, obj):
-        return again(without_replicas(obj.with_manifest(manifest)).manifest)
+        return sent(context, resource, without_replicas(obj.with_manifest(manifest)).manifest, live)
     if not (context.force or context.yields) or not is_of_fields(refusal):
         raise refusal
     try:
@@ -71,7 +66,8 @@ def resolved(
         return live
     if not context.is_trial and (context.inventory.content.is_adopted(now) or is_of_every_namespace(obj.key)):
         now = changed(context, resource, now, note_taken)  # the instance releases it
-    return again(exactly(now, obj.with_manifest(manifest), unchanged=kind_of(now) in SHARED).manifest, force=True)
+    forced = exactly(now, obj.with_manifest(manifest), unchanged=kind_of(now) in SHARED)
+    return sent(context, resource, forced.manifest, live, force=True)
 
 
 def _check_forced(context: WriteContext, resource: Resource, conflict: ApiError, live: Object, manifest: Object) -> Object:
@@ -86,6 +82,12 @@ def _check_forced(context: WriteContext, resource: Resource, conflict: ApiError,
     return live
 
 
+def sent(context: WriteContext, resource: Resource, manifest: Object, live: Object, *, force: bool = False) -> Object:
+    """Applies the manifest to `live`; Superseded if the instance is no longer this run's."""
+    context.inventory.fence.before_write()
+    return context.client.apply(resource, manifest, context.manager, force=force, live=live)
+
+
 def exactly(live: Object, obj: CustomResource, *, unchanged: bool) -> CustomResource:
     """The object with the uid of `live` as a precondition, and with its resourceVersion if it must be `unchanged`."""
     wanted = ("uid", "resourceVersion") if unchanged else ("uid",)
@@ -95,7 +97,6 @@ def exactly(live: Object, obj: CustomResource, *, unchanged: bool) -> CustomReso
 
 def changed(context: WriteContext, resource: Resource, live: Object, change: Callable[..., Object], *about: object) -> Object:
     """Changes the owners of the object's fields as they are now, by a function of `release`."""
-    context.inventory.fence.before_write()
     try:
         return change(context, resource, read_now(context, resource, live), *about)
     except ApiError as error:

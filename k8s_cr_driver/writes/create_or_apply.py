@@ -143,7 +143,6 @@ def _written(
     if context.yields and content.has_adopted(live) and not content.may_change_adopted(live):
         LOG.warning("%s: others have created it in place of the one that was adopted: a rollback leaves it as it is", obj.key)
         raise LeftAsItIs(f"{obj.key} is left to others")
-    context.inventory.fence.before_write()  # the server may have taken a minute to answer
     is_others_crd = obj.key.group_kind == CRD and annotations_of(live).get(RELEASED_BY) != context.instance
     may_be_ours = obj.key.group_kind in SHARED or content.was_member(obj.key)  # else it was released for good
     takes_back = may_be_ours and may_take_back(live, context.instance) and (context.adopts_crds or not is_others_crd)
@@ -156,7 +155,6 @@ def _written(
 
 
 def _taken_back(context: WriteContext, resource: Resource, live: Object) -> Object:
-    context.inventory.fence.before_write()  # the objects of a CRD may have been listed
     try:
         return take_back(context, resource, live)
     except (TransportError, ApiError) as error:

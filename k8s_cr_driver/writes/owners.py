@@ -64,7 +64,6 @@ def release_from_owners(context: WriteContext, going: Collection[str], staying: 
     for resource, live in staying:
         if not {str(one.get("uid")) for one in references(live)}.isdisjoint(going):
             LOG.warning("%s stays, so it is released from its owner, which is deleted", key_of(live))
-            context.inventory.fence.before_write()
             disown(context, resource, live, going)
 
 

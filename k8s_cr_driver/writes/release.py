@@ -268,7 +268,8 @@ def disown(context: WriteContext, resource: Resource, live: Object, owners: Coll
 
 
 def _patch(context: WriteContext, resource: Resource, live: Object, writer: str = KEPT_BY, **metadata: object) -> Object:
-    """A merge patch on the condition that the object is still as `live`; ApiError 409 if not."""
+    """A merge patch on the condition that the object is still as `live`, ApiError 409, and the instance this run's."""
+    context.inventory.fence.before_write()
     seen = live["metadata"]["resourceVersion"]
     return context.client.patch_metadata(resource, live, writer, resourceVersion=seen, **metadata)
 
