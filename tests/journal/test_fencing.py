@@ -93,6 +93,12 @@ def is_fence(request: Request) -> bool:
     return "inventory" in request.query.get("labelSelector", "")
 
 
+def take_over(api: FakeApi) -> None:
+    """Another worker writes its token."""
+    token = {"k8s-cr-driver/token": "another"}
+    api.edit("ConfigMap", "default", f"k8s-cr-driver-{BLUE}", lambda live: live["metadata"]["annotations"].update(token))
+
+
 @pytest.mark.usefixtures("half_open")
 def test_a_worker_that_was_superseded_unnoticed_writes_nothing(api: FakeApi) -> None:
     first, second = Instance(api.url), Instance(api.url)
@@ -117,20 +123,16 @@ def test_a_worker_that_was_superseded_unnoticed_deletes_nothing(api: FakeApi, ab
     blue = Instance(api.url)
     blue.reconcile([config_map("a"), config_map("b")])
     blue.abandon = abandon
-    parent = api.get("ConfigMap", "default", f"k8s-cr-driver-{blue.id}")
+    changed: list[Request] = []
 
-    def take_over(request: Request) -> bool:
+    def is_overtaken(request: Request) -> bool:
         """Between the last answer that the stale worker waits for and its first delete."""
-        return request.watch and not is_fence(request) and bool(changed.append(request) or edit())
-
-    def edit() -> bool:
-        parent["metadata"]["annotations"]["k8s-cr-driver/token"] = "another"
-        parent["metadata"].pop("resourceVersion", None)
-        api.put(parent)
+        if request.watch and not is_fence(request):
+            changed.append(request)
+            take_over(api)
         return False
 
-    changed: list[Request] = []
-    api.fail(faults.internal(), when=take_over, times=100)
+    api.fail(faults.internal(), when=is_overtaken, times=100)
     with pytest.raises(Superseded):
         blue.terminate()
     assert changed
@@ -140,15 +142,12 @@ def test_a_worker_that_was_superseded_unnoticed_deletes_nothing(api: FakeApi, ab
 
 @pytest.mark.usefixtures("half_open")
 def test_a_worker_that_was_superseded_unnoticed_replaces_no_children(api: FakeApi) -> None:
-    def take_over(live: Object) -> None:
+    def overtake(live: Object) -> None:
         if annotations_of(live).get("k8s-cr-driver/token", "another") != "another":
-            api.edit("ConfigMap", "default", live["metadata"]["name"], mark)
-
-    def mark(live: Object) -> None:
-        live["metadata"]["annotations"]["k8s-cr-driver/token"] = "another"
+            take_over(api)
 
     child = api.put(config_map("child"))
-    api.react("ConfigMap", take_over)
+    api.react("ConfigMap", overtake)
     with pytest.raises(Superseded):
         Instance(api.url).reconcile([config_map("a")], replacement=Replacement([("", [child])]))
     assert not api.requests.select("DELETE")
@@ -285,12 +284,17 @@ def test_terminate_leaves_nothing_though_a_webhook_holds_a_write_of_a_superseded
     assert state(api) == {}
 
 
+@pytest.mark.parametrize("how", ["prunes", "prunes nothing", "fails"])
 def test_a_run_gives_its_token_back_so_that_terminate_need_not_wait(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     monkeypatch.setattr(fence, "WRITE_WITHIN", 60.0)
     blue = Instance(api.url)
-    blue.reconcile([config_map("a")])
+    if how == "fails":
+        with pytest.raises(NotReady):
+            Instance(api.url, seconds=1).reconcile([CRD, crontab("one")])
+    else:
+        blue.reconcile([config_map("a")], prune=how == "prunes")
     assert annotations_of(api.get("ConfigMap", "default", f"k8s-cr-driver-{blue.id}"))["k8s-cr-driver/released"] == "true"
     began = time.monotonic()
     blue.terminate()
@@ -350,35 +354,20 @@ def test_an_object_that_is_gone_when_its_apply_arrives_is_not_created_again_by_a
     blue.reconcile([config_map("a")])
     taken_over: list[Request] = []
 
-    def take_over(request: Request) -> bool:
+    def is_overtaken(request: Request) -> bool:
         """Just before the apply, which names the uid of the object, arrives."""
         if request.method == "PATCH" and request.path.endswith("/configmaps/a") and not taken_over:
             taken_over.append(request)
-            api.edit("ConfigMap", "default", f"k8s-cr-driver-{blue.id}", mark)
+            take_over(api)
             api.delete("ConfigMap", "default", "a")
         return False
 
-    def mark(live: Object) -> None:
-        live["metadata"]["annotations"]["k8s-cr-driver/token"] = "another"
-
     api.fail(faults.half_open(), when=is_fence, times=100)
-    api.fail(faults.internal(), when=take_over, times=100)
+    api.fail(faults.internal(), when=is_overtaken, times=100)
     with pytest.raises(Superseded):
         blue.reconcile([config_map("a", a="2")])
     assert taken_over
     assert not api.find("ConfigMap", "default", "a")
-
-
-@pytest.mark.parametrize("is_ready", [True, False], ids=["prunes nothing", "fails"])
-def test_a_run_that_prunes_nothing_or_fails_gives_its_token_back(api: FakeApi, is_ready: bool) -> None:
-    blue = Instance(api.url)
-    if is_ready:
-        blue.reconcile([config_map("a")], prune=False)
-    else:
-        blue.seconds = 1
-        with pytest.raises(NotReady):
-            blue.reconcile([CRD, crontab("one")])
-    assert annotations_of(api.get("ConfigMap", "default", f"k8s-cr-driver-{blue.id}"))["k8s-cr-driver/released"] == "true"
 
 
 def test_a_worker_that_reconciles_twice_does_not_take_the_instance_back(api: FakeApi) -> None:

@@ -330,17 +330,6 @@ def test_an_adopted_object_that_is_kept_is_never_deleted(api: FakeApi) -> None:
     assert api.find("ConfigMap", "default", "theirs")
 
 
-def test_no_instance_deletes_a_namespace_that_was_kept_once(api: FakeApi) -> None:
-    green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE)
-    green.reconcile([kept(HOME)])
-    green.terminate()
-    api.put(config_map("theirs", "home"), manager="kubectl")
-    api.edit("Namespace", None, "home", lambda live: live["metadata"]["annotations"].pop(KEEP), manager="kubectl")
-    blue.reconcile([HOME])
-    blue.terminate()
-    assert api.find("ConfigMap", "home", "theirs")
-
-
 @pytest.mark.parametrize("is_restored", [False, True], ids=["exported", "restored with managedFields"])
 def test_the_copy_of_a_kept_object_is_not_taken_back(api: FakeApi, is_restored: bool) -> None:
     blue = Instance(api.url)
@@ -355,14 +344,6 @@ def test_the_copy_of_a_kept_object_is_not_taken_back(api: FakeApi, is_restored: 
         api.edit("ConfigMap", "default", "theirs", lambda live: live["metadata"].update(managedFields=old))
     with pytest.raises(NotOurs):
         blue.reconcile([config_map("theirs", y="2"), config_map("b")])
-
-
-def test_an_annotation_makes_no_users_namespace_one_that_was_released(api: FakeApi) -> None:
-    theirs = obj("v1", "Namespace", "theirs")
-    theirs["metadata"]["annotations"] = {RELEASED_BY: GREEN}
-    api.put(theirs, manager="kubectl-create")
-    with pytest.raises(NotOurs):
-        Instance(api.url).reconcile([obj("v1", "Namespace", "theirs")])
 
 
 def test_a_namespace_stays_while_the_api_of_a_kept_object_is_down(api: FakeApi) -> None:
@@ -431,25 +412,6 @@ def test_a_namespace_whose_taker_has_died_can_be_used_by_others(
     assert users(api.get("Namespace", None, "home")) == set()
     Instance(api.url, GREEN).reconcile([labelled(HOME, team="green")])
     assert api.get("Namespace", None, "home")["metadata"]["labels"]["team"] == "green"
-
-
-def test_a_namespace_whose_taker_has_died_is_released_again(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    blue, what = Instance(api.url), HOME
-    for objects in ([config_map("b"), kept(what)], [config_map("b")]):
-        blue.reconcile(objects)
-
-    def die(*_: object, **options: object) -> Object:
-        raise DriverError("it has died")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(create_or_apply, "apply", die)
-        with pytest.raises(DriverError, match="it has died"):
-            blue.reconcile([config_map("b"), kept(what)])
-    blue.reconcile([config_map("b")])
-    live = api.get("Namespace", None, "home")
-    assert live["metadata"]["annotations"][RELEASED_BY] == BLUE
-    assert not is_managed(live, BLUE) and not users(live)
-    blue.reconcile([config_map("b"), kept(what)])
 
 
 def test_two_instances_take_a_namespace_back_at_one_time(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:

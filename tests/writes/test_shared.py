@@ -16,7 +16,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.objects.keys import Object, labels
-from k8s_cr_driver.objects.marks import CREATED_BY_US, INSTANCE_LABEL, KEEP, KEPT_BY, manager, used_by, users
+from k8s_cr_driver.objects.marks import CREATED_BY_US, INSTANCE_LABEL, KEEP, KEPT_BY, RELEASED_BY, manager, used_by, users
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import preflight
 from k8s_cr_driver.writes import apply, conflicts
@@ -129,6 +129,7 @@ STORIES = [
     ("green keeps, blue uses, green leaves, blue uses, blue leaves", "", ""),
     ("green uses, blue keeps, green leaves, blue keeps, blue leaves", "", ""),
     ("green keeps, blue keeps, green uses, green leaves, blue keeps, blue leaves", "", ""),
+    ("green keeps, green leaves, user unkeeps, blue uses, blue leaves", "", ""),
     # others use it then and change nothing of it; who has kept it may
     ("green keeps x, green leaves, blue uses, blue uses", "blue", "x"),
     ("green keeps, blue keeps, green drops, blue leaves, green keeps", "green", ""),
@@ -246,12 +247,15 @@ def test_a_user_of_an_adopted_namespace_changes_it_neither_then_nor_later(api: F
     assert without_label(api.get("Namespace", None, "home"), BLUE) == without_label(before, BLUE)
 
 
+@pytest.mark.parametrize("mark", [{CREATED_BY_US: "true"}, {RELEASED_BY: GREEN}], ids=["created", "released"])
 @pytest.mark.parametrize("before", [[], [config_map("a")]], ids=["instantiate", "change"])
-def test_a_copied_annotation_does_not_make_a_namespace_that_of_an_instance(api: FakeApi, before: list[Object]) -> None:
+def test_a_copied_annotation_does_not_make_a_namespace_that_of_an_instance(
+    api: FakeApi, before: list[Object], mark: dict[str, str]
+) -> None:
     blue = Instance(api.url)
     blue.reconcile(before)
     copied = obj("v1", "Namespace", "users")
-    api.put({**copied, "metadata": {**copied["metadata"], "annotations": {CREATED_BY_US: "true"}}}, manager="kubectl-create")
+    api.put({**copied, "metadata": {**copied["metadata"], "annotations": mark}}, manager="kubectl-create")
     with pytest.raises(NotOurs):
         blue.reconcile([*before, copied])
 
