@@ -129,21 +129,16 @@ def test_a_copy_stays_though_a_worker_was_killed_before_it_met_it(api: FakeApi, 
 
 
 @COPIED
-def test_a_copy_that_a_failed_change_has_not_met_stays_in_its_rollback(api: FakeApi, copied: Copy) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([config_map("a")])
-    fail_before_the_copy_is_met(api, copy_of(api, copied, config_map("a")))
-    blue.reconcile([config_map("a")])
-    assert "copy" in api.names("ConfigMap", "default")
-
-
-@COPIED
-def test_a_copy_that_a_failed_change_has_not_met_is_refused_by_its_retry(api: FakeApi, copied: Copy) -> None:
+def test_a_copy_that_a_failed_change_has_not_met_is_refused_by_its_retry_and_outlives_its_rollback(
+    api: FakeApi, copied: Copy
+) -> None:
     blue = Instance(api.url)
     blue.reconcile([config_map("a")])
     brought = fail_before_the_copy_is_met(api, copy_of(api, copied, config_map("a")))
     with pytest.raises(NotOurs):
         blue.reconcile(brought)
+    blue.reconcile([config_map("a")])
+    assert "copy" in api.names("ConfigMap", "default")
 
 
 @COPIED

@@ -227,16 +227,6 @@ def test_a_namespace_stays_if_a_kind_cannot_be_listed(api: FakeApi, caplog: pyte
     assert f"cannot list: LIST /api/v1/namespaces/home/secrets: {code}" in caplog.text.replace("GET", "LIST")
 
 
-def test_lists_of_different_kinds_that_fail_once_each_keep_no_namespace(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guests, "PATIENCE", 0)
-    blue = Instance(api.url)
-    blue.reconcile([HOME])
-    for plural in ("secrets", "deployments", "pods", "persistentvolumeclaims", "jobs"):
-        api.fail(faults.unavailable(), method="GET", path=f"/namespaces/home/{plural}$")
-    blue.terminate()
-    assert state(api) == {}
-
-
 def test_lists_of_a_server_in_trouble_that_fail_by_turns_keep_no_namespace(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -313,18 +303,6 @@ def test_a_custom_resource_whose_owner_is_only_released_keeps_its_crd(api: FakeA
     guest["metadata"]["ownerReferences"] = [controlled_by(api.get("ConfigMap", "default", "base"))]
     api.put(guest)
     api.fail(faults.too_many(1), method="PATCH", path="configmaps/base")
-    blue.terminate()
-    assert api.names("CronTab") == ["users"]
-
-
-def test_a_custom_resource_whose_owner_is_a_namespace_of_two_instances_keeps_its_crd(api: FakeApi) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([HOME, crontab_crd()])
-    Instance(api.url, GREEN).reconcile([HOME])
-    guest = crontab("users")
-    guest["metadata"]["ownerReferences"] = [controlled_by(api.get("Namespace", None, "home"))]
-    api.put(guest)
-    api.fail(faults.too_many(1), method="GET", path="namespaces/home$")
     blue.terminate()
     assert api.names("CronTab") == ["users"]
 

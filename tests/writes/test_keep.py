@@ -428,18 +428,6 @@ def test_two_instances_take_a_namespace_back_at_one_time(api: FakeApi, monkeypat
     assert users(api.get("Namespace", None, "home")) == {BLUE, GREEN}
 
 
-def test_a_time_of_managed_fields_at_the_end_of_time_is_no_error(api: FakeApi) -> None:
-    Instance(api.url).reconcile([kept(HOME)])
-    Instance(api.url).terminate()
-
-    def edit(live: Object) -> None:
-        for one in live["metadata"]["managedFields"]:
-            one["time"] = "9999-12-31T23:59:59Z"
-
-    api.edit("Namespace", None, "home", edit)
-    Instance(api.url).reconcile([kept(HOME)])
-
-
 def keep(api: FakeApi, kind: str, namespace: str | None, name: str) -> None:
     def edit(live: Object) -> None:
         live["metadata"]["annotations"] = {**live["metadata"].get("annotations", {}), KEEP: "true"}

@@ -176,16 +176,6 @@ def test_a_refused_instantiate_keeps_the_volume_claims_of_users(api: FakeApi, mo
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
 
 
-def test_a_claim_that_somebody_labels_for_another_instance_meanwhile_is_not_taken(api: FakeApi) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([stateful_set("db")])
-    api.put(claim("data-db-0", app="db"))
-    conflict = faults.field_conflict(f'.metadata.labels.{INSTANCE_LABEL}')
-    api.fail(conflict, method="PATCH", path="persistentvolumeclaims/data-db-0", times=100)
-    blue.terminate()
-    assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
-
-
 def without_managers(live: Object) -> None:
     live["metadata"]["managedFields"] = [{}]
 

@@ -19,8 +19,6 @@ from tests.writes.claims import (
     replaceable,
 )
 
-CRD_NAME = "crontabs.stable.example.com"
-
 
 @pytest.mark.parametrize("whose", ["ours", "cleared"])
 def test_an_object_that_others_take_over_while_it_waits_for_its_deletion_stays(api: FakeApi, whose: str) -> None:

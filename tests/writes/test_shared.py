@@ -11,7 +11,6 @@ import pytest
 
 from k8s_cr_driver.errors import Conflict, NotOurs, Superseded
 from k8s_cr_driver.journal.inventory import Inventory
-from k8s_cr_driver.journal.stored_form import NOTHING
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
@@ -22,7 +21,7 @@ from k8s_cr_driver.vnf import preflight
 from k8s_cr_driver.writes import apply, conflicts
 from k8s_cr_driver.writes.context import WriteContext
 from tests.fake_api import FakeApi, faults
-from tests.instance import BLUE, GREEN, RED, Instance, config_map, crontab, crontab_crd, kept, labelled, obj, state
+from tests.instance import BLUE, GREEN, RED, Instance, config_map, crontab_crd, kept, labelled, obj, state
 
 CRD = ("CustomResourceDefinition", None, "crontabs.stable.example.com")
 HOME = obj("v1", "Namespace", "home")
@@ -205,22 +204,6 @@ def test_what_its_last_user_joined_stays_for_good_if_it_holds_guests(api: FakeAp
     assert api.find("Namespace", None, "home")
 
 
-def test_what_leaves_hands_its_fields_to_nobody(api: FakeApi) -> None:
-    green, blue, red = (Instance(api.url, id) for id in (GREEN, BLUE, RED))
-    for one in (green, blue, red):
-        one.reconcile([labelled(crontab_crd(), app="green"), labelled(HOME, team="green"), crontab(f"of-{one.id[-1]}")])
-    before = {kind: api.get(kind, None, name) for kind, _, name in (CRD, ("Namespace", None, "home"))}
-    green.terminate()
-    for kind, live in before.items():
-        after = api.get(kind, None, live["metadata"]["name"])
-        assert without_label(after, GREEN) == without_label(live, GREEN)
-        assert used_by(GREEN) not in after["metadata"]["labels"]
-        assert manager(GREEN) not in {entry["manager"] for entry in after["metadata"]["managedFields"]}
-    blue.terminate()
-    red.terminate()
-    assert state(api) == {}
-
-
 def test_the_last_user_may_change_what_another_has_brought(api: FakeApi) -> None:
     green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE)
     green.reconcile([crontab_crd()])
@@ -338,22 +321,6 @@ def test_a_last_user_by_label_changes_nothing_while_another_inventory_names_the_
     assert "team" not in labels(api.get("Namespace", None, "home"))
 
 
-@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
-@pytest.mark.parametrize("whose", [BLUE, GREEN])
-def test_a_shared_object_that_is_younger_than_the_instance_and_has_lost_all_marks_is_still_used(
-    api: FakeApi, shared: Object, whose: str
-) -> None:
-    kind, name, blue = shared["kind"], shared["metadata"]["name"], Instance(api.url)
-    blue.remembered = NOTHING._replace(created="2020-01-01T00:00:00Z")
-    blue.reconcile([config_map("a")])
-    if whose == GREEN:
-        Instance(api.url, GREEN).reconcile([shared])
-    blue.reconcile([config_map("a"), shared])
-    api.put({**shared, "metadata": {**shared["metadata"], "labels": {}, "annotations": {}}}, manager="kubectl-replace")
-    blue.reconcile([config_map("a"), shared], prune=False)
-    assert used_by(BLUE) in labels(api.get(kind, None, name))
-
-
 def test_force_spares_what_another_instance_uses_by_its_inventory(api: FakeApi) -> None:
     blue = Instance(api.url, force=True)
     blue.reconcile([labelled(HOME, team="blue")])
@@ -428,16 +395,6 @@ def test_a_user_keeps_its_own_fields_while_another_inventory_names_the_object(ap
     api.edit("Namespace", None, "home", edit)
     blue.reconcile([labelled(HOME, team="blue")])
     assert labels(api.get("Namespace", None, "home"))["team"] == "blue"
-
-
-def test_a_namespace_that_has_lost_all_marks_and_does_not_get_its_labels_is_named(
-    api: FakeApi, caplog: pytest.LogCaptureFixture
-) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([labelled(HOME, team="blue"), config_map("a", "home")])
-    api.put(HOME, manager="kubectl-replace")
-    blue.reconcile([labelled(HOME, team="blue"), config_map("a", "home")])
-    assert "does not get these labels: team" in caplog.text
 
 
 def test_a_namespace_of_the_name_with_the_label_of_another_instance_is_not_used(api: FakeApi) -> None:

@@ -28,7 +28,6 @@ from tests.writes.test_replacement import (
 )
 
 OF_POD = ("FieldValueForbidden", "spec", "Forbidden: pod updates may not change fields other than `spec.tolerations`")
-OF_CLASS = ("FieldValueInvalid", "spec.loadBalancerClass", 'Invalid value: "x": may not change once set')
 OF_ADDRESS = ("FieldValueInvalid", "spec.clusterIPs[0]", 'Invalid value: ["x"]: may not change once set')
 USED = ("FieldValueInvalid", "spec.ports[0].nodePort", "Invalid value: 30001: provided port is already allocated")
 

@@ -264,19 +264,6 @@ def test_an_object_that_has_lost_our_label_is_applied_again(api: FakeApi) -> Non
     run.result(10)
 
 
-def test_a_crd_released_to_another_instance_can_be_used_again(api: FakeApi) -> None:
-    blue, green = Instance(api.url, BLUE), Instance(api.url, GREEN)
-    blue.reconcile([crontab_crd()])
-    green.reconcile([crontab("guest")])
-    blue.terminate()
-    left = api.get("CustomResourceDefinition", None, "crontabs.stable.example.com")
-    assert BLUE not in str(left["metadata"]["managedFields"])
-    labelled = crontab_crd()
-    labelled["metadata"]["labels"] = {"app": "crontab"}
-    green.reconcile([labelled, crontab("guest")])
-    assert api.get("CustomResourceDefinition", None, "crontabs.stable.example.com")["metadata"]["labels"]["app"] == "crontab"
-
-
 @pytest.mark.parametrize("attempt", range(5))
 def test_two_instances_that_leave_at_the_same_time_leave_nothing(api: FakeApi, attempt: int) -> None:
     instances = [Instance(api.url, id) for id in (BLUE, GREEN)]
