@@ -60,8 +60,6 @@ class Server:
     def __init__(self, scheduler: Scheduler, cluster: Cluster, weather: Weather) -> None:
         self._scheduler, self._cluster, self._weather = scheduler, cluster, weather
         self._caches: dict[Resource, Cache] = defaultdict(lambda: Cache(weather.slowness()))
-        self.unserved: set[Resource] = set()
-        """Resources of CRDs that this server has not seen yet."""
 
     def changed(self, resource: Resource) -> None:
         """The last change in the log comes to this server's cache after a while, behind those before it."""
@@ -97,10 +95,6 @@ class Server:
     def end_streams(self, resource: Resource) -> None:
         for stream in list(self._caches[resource].streams):
             stream.end()
-
-    def restart(self) -> None:
-        for resource in list(self._caches):
-            self.end_streams(resource)
 
 
 class Watch(watch.Stream):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the engine waits on, in virtual time: stand-ins for the modules `threading`, `queue`, `time`, `uuid` and `random`.
+What the engine waits on, in virtual time: stand-ins for the modules `threading`, `queue`, `time` and `uuid`.
 
 The engine is written for plain `threading` under whatever patches it, as eventlet does; the simulation patches it the same
 way, module by module. So none of its code knows of the simulation, whatever file it is in.
@@ -13,7 +13,6 @@ import functools
 import gc
 import logging
 import queue
-import random
 import sys
 import threading
 import time
@@ -138,13 +137,6 @@ def _uuid4() -> uuid.UUID:
     return uuid.UUID(int=active().random.getrandbits(128), version=4)
 
 
-class _Chance:
-    """The module `random`, of the scheduler that is active."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(active().random, name)
-
-
 def _now(micro: bool = False) -> str:
     """The API server's notion of time."""
     return _timestamp(now() if micro else int(now()), micro)
@@ -173,10 +165,9 @@ _MODULES: Mapping[ModuleType, object] = {
     queue: SimpleNamespace(SimpleQueue=SimpleQueue, Empty=queue.Empty),
     time: SimpleNamespace(monotonic=now, sleep=lambda seconds: active().sleep(seconds)),
     uuid: SimpleNamespace(uuid4=_uuid4),
-    random: _Chance(),
 }
 _OF_ENGINE = frozenset({threading, queue, time, uuid})
-_OF_FAKE = frozenset({uuid, random})
+_OF_FAKE = frozenset({uuid})
 
 
 @contextlib.contextmanager

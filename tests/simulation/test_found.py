@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Collection
 
 import pytest
 
@@ -51,6 +52,20 @@ def in_home(made: Object) -> Object:
     return {**made, "metadata": {**made["metadata"], "namespace": "home"}}
 
 
+def before_request(api: FakeApi, methods: Collection[str], path: str, act: Callable[[], object]) -> list[Request]:
+    """Has `act` called just before the first such request arrives. The requests, once there was one."""
+    done: list[Request] = []
+
+    def acts(request: Request) -> bool:
+        if request.method in methods and request.path.endswith(path) and not done:
+            done.append(request)
+            act()
+        return False
+
+    api.fail(faults.internal(), when=acts)
+    return done
+
+
 @pytest.mark.parametrize("package", [[stateful_set("db")], [HOME, in_home(stateful_set("db"))]], ids=["alone", "Namespace"])
 def test_a_claim_made_after_claims_were_listed_goes_with_the_instance(api: FakeApi, package: list[Object]) -> None:
     """Its controller makes the claims of a StatefulSet one by one, until the StatefulSet itself is deleted.
@@ -59,16 +74,14 @@ def test_a_claim_made_after_claims_were_listed_goes_with_the_instance(api: FakeA
     """
     where = package[-1]["metadata"]["namespace"]
 
-    def deletes_stateful_set(request: Request) -> bool:
-        if request.method == "DELETE" and "statefulsets" in request.path:
-            late = claim("data-db-1", app="db")
-            api.put({**late, "metadata": {**late["metadata"], "namespace": where}}, manager=controllers.MANAGER)
-        return False
+    def make_late_claim() -> None:
+        late = claim("data-db-1", app="db")
+        api.put({**late, "metadata": {**late["metadata"], "namespace": where}}, manager=controllers.MANAGER)
 
     controllers.run_workloads(api)
     instance = Instance(api.url)
     instance.reconcile(package)
-    api.fail(faults.internal(), when=deletes_stateful_set)
+    before_request(api, ("DELETE",), "/statefulsets/db", make_late_claim)
     instance.terminate()
     assert state(api) == {}
 
@@ -85,19 +98,14 @@ def uninstalled_at(api: FakeApi, path: str, **existing: str) -> None:
     api.fail(faults.internal(), when=deletes, times=1000)
 
 
-def test_a_release_does_not_create_a_namespace_that_is_gone_by_then(api: FakeApi) -> None:
+@pytest.mark.parametrize("is_shared", [False, True], ids=["guest", "shared"])
+def test_a_release_does_not_create_a_namespace_that_is_gone_by_then(api: FakeApi, is_shared: bool) -> None:
     blue = Instance(api.url)
     blue.reconcile([HOME])
-    api.put({**claim("guest"), "metadata": {"name": "guest", "namespace": "home"}})
-    uninstalled_at(api, "/namespaces/home", kind="Namespace", name="home")
-    blue.terminate()
-    assert state(api) == {}
-
-
-def test_a_release_does_not_create_a_shared_namespace_that_is_gone_by_then(api: FakeApi) -> None:
-    blue, green = Instance(api.url), Instance(api.url, GREEN)
-    blue.reconcile([HOME])
-    green.reconcile([HOME])
+    if is_shared:
+        Instance(api.url, GREEN).reconcile([HOME])
+    else:
+        api.put(in_home(claim("guest")))
     uninstalled_at(api, "/namespaces/home", kind="Namespace", name="home")
     blue.terminate()
     assert not api.find("Namespace", None, "home")
@@ -195,9 +203,11 @@ def finish(api: FakeApi) -> None:
     api.set_status("Job", "default", "a", COMPLETE)
 
 
-def drift(api: FakeApi) -> None:
-    """Somebody takes off what the manifest says, so that it is applied again."""
-    api.edit("Job", "default", "a", lambda live: live["metadata"]["annotations"].pop("note"))
+def run_to_its_end(api: FakeApi, blue: Instance, manifest: Object) -> None:
+    run = blue.start([manifest])
+    wait_for(api, lambda: api.find("Job", "default", "a") is not None)
+    finish(api)
+    run.result(10)
 
 
 def test_the_end_of_a_job_is_recorded_while_the_run_goes_on(api: FakeApi) -> None:
@@ -277,33 +287,24 @@ def test_an_object_that_neither_its_label_nor_the_inventory_names_is_nobodys(
     assert api.objects("ConfigMap", "default") == [before]
 
 
+@pytest.mark.parametrize("is_refused", [True, False], ids=["sent again", "arrives"])
 def test_a_finished_job_that_vanishes_before_it_is_applied_again_is_settled(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, is_refused: bool
 ) -> None:
+    """Before its apply is sent again, or before that arrives."""
     monkeypatch.setattr(backoff, "FIRST", 1)
     blue = Instance(api.url)
-    run = blue.start([job("a", "one", note="1")])
-    wait_for(api, lambda: api.find("Job", "default", "a") is not None)
-    finish(api)
-    run.result(10)
-    drift(api)
-    api.fail(faults.unavailable(), method="PATCH", path="jobs/a")
+    run_to_its_end(api, blue, job("a", "one", note="1"))
+    api.edit("Job", "default", "a", lambda live: live["metadata"]["annotations"].pop("note"))  # so that it is applied again
+    if is_refused:
+        api.fail(faults.unavailable(), method="PATCH", path="jobs/a")
+    else:
+        uninstalled_at(api, "/jobs/a", kind="Job", namespace="default", name="a")
     again = blue.start([job("a", "one", note="1")])
-    wait_for(api, lambda: not api.faults_pending)
-    api.delete("Job", "default", "a")
+    if is_refused:
+        wait_for(api, lambda: not api.faults_pending)
+        api.delete("Job", "default", "a")
     again.result(10)
-    assert api.names("Job") == []
-
-
-def test_a_finished_job_that_vanishes_before_its_apply_arrives_is_settled(api: FakeApi) -> None:
-    blue = Instance(api.url)
-    run = blue.start([job("a", "one", note="1")])
-    wait_for(api, lambda: api.find("Job", "default", "a") is not None)
-    finish(api)
-    run.result(10)
-    drift(api)
-    uninstalled_at(api, "/jobs/a", kind="Job", namespace="default", name="a")
-    blue.reconcile([job("a", "one", note="1")])
     assert api.names("Job") == []
 
 
@@ -452,28 +453,16 @@ def test_a_refused_instantiate_leaves_to_the_rollback_what_it_had_before_its_inv
 def test_an_object_that_somebody_else_made_before_our_apply_arrives_is_left_to_them(api: FakeApi) -> None:
     """Of the same name: what was read, and is ours, is gone by then."""
 
-    def replaces(request: Request) -> bool:
-        if request.method == "PATCH" and request.path.endswith("/configmaps/a") and not done:
-            done.append(request)
-            api.delete("ConfigMap", "default", "a")
-            api.put(config_map("a", mine="yes"))
-        return False
+    def replace() -> None:
+        api.delete("ConfigMap", "default", "a")
+        api.put(config_map("a", mine="yes"))
 
-    done: list[Request] = []
     blue = Instance(api.url)
     blue.reconcile([config_map("a")])
-    api.fail(faults.internal(), when=replaces)
+    before_request(api, ("PATCH",), "/configmaps/a", replace)
     with pytest.raises(NotOurs):
         blue.reconcile([config_map("a", a="2")])
     assert api.get("ConfigMap", "default", "a")["data"] == {"mine": "yes"}
-
-
-def test_an_object_that_is_gone_before_our_apply_arrives_is_created_again(api: FakeApi) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([config_map("a")])
-    uninstalled_at(api, "/configmaps/a", kind="ConfigMap", namespace="default", name="a")
-    blue.reconcile([config_map("a", a="2")])
-    assert api.get("ConfigMap", "default", "a")["data"] == {"a": "2"}
 
 
 def test_a_claim_of_an_inventory_that_has_gone_since_it_was_read_is_made(api: FakeApi) -> None:
@@ -498,17 +487,9 @@ def test_a_member_that_others_create_again_during_a_prune_goes(
 ) -> None:
     """Its watch lags: it reports the deletion, and that there is another one only after the operation."""
     old, new = (obj("rbac.authorization.k8s.io/v1", "ClusterRole", name, rules=[]) for name in ("old", "new"))
-
-    def recreates(request: Request) -> bool:
-        if not done and request.method in ("PATCH", "DELETE") and request.path.endswith(path):
-            done.append(request)
-            created_again(api, "ConfigMap", "default", "a")
-        return False
-
-    done: list[Request] = []
     blue = Instance(api.url)
     blue.reconcile([config_map("a"), old if verb == "change" else new])
-    api.fail(faults.internal(), when=recreates)
+    done = before_request(api, ("PATCH", "DELETE"), path, lambda: created_again(api, "ConfigMap", "default", "a"))
     api.fail(faults.half_open(after=3), path="^/api/v1/configmaps$")
     monkeypatch.setattr(watch, "IDLE_LIMIT", 1)
     blue.reconcile([new] if verb == "change" else [])
@@ -518,17 +499,9 @@ def test_a_member_that_others_create_again_during_a_prune_goes(
 
 def test_a_member_that_others_create_again_does_not_keep_its_crd(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its watch lags: it has reported the deletion alone when the CRD is to go."""
-
-    def recreates(request: Request) -> bool:
-        if not done and request.method == "DELETE" and request.path.endswith("/crontabs/a"):
-            done.append(request)
-            created_again(api, "CronTab", "default", "a")
-        return False
-
-    done: list[Request] = []
     blue = Instance(api.url)
     blue.reconcile([crontab_crd(), crontab("a")])
-    api.fail(faults.internal(), when=recreates)
+    done = before_request(api, ("DELETE",), "/crontabs/a", lambda: created_again(api, "CronTab", "default", "a"))
     api.fail(faults.half_open(after=3), path="/crontabs$")
     monkeypatch.setattr(watch, "IDLE_LIMIT", 1)
     blue.terminate()

@@ -24,8 +24,6 @@ BLOCKS, LIVES = 10, 200
 """Blocks of seeds, which run beside each other, and lives in each."""
 GROWN = 120
 """Of those that are compared with a life without faults."""
-SINCE = {"immutable fields", "owners", "late collector", "kept"}
-"""Kinds of trouble that came later than the lives of those seeds."""
 CRASHED = 8
 """Lives that are led once for each of their requests, with a crash there."""
 
@@ -128,44 +126,3 @@ def test_each_of_many_lives_frees_the_memory_of_the_one_before() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n", "only the last life is left"
-
-
-@pytest.mark.parametrize(
-    "seed",
-    [
-        pytest.param(5002510, id="objects made after a rollback that a deleted inventory could not warn"),
-        pytest.param(8001299, id="a Namespace made after a rollback that a deleted inventory could not warn"),
-        pytest.param(6001605, id="the end of a Job seen by a worker that could not record it"),
-        pytest.param(6006774, id="a CRD that is established later than eight tries take"),
-        pytest.param(9008523, id="objects deleted while the last write of a run was refused for minutes"),
-        pytest.param(9015191, id="a Namespace deleted while the response to the last request did not come"),
-        pytest.param(9010028, id="a Job run again by the retry of an instantiate that was undone"),
-        pytest.param(40000490, id="an object with the instance's label that was adopted after the inventory was lost"),
-        pytest.param(8801190, id="a rollback that leaves what others have created an object with since"),
-        pytest.param(42070, id="an object made again before an inventory was made and deleted within a rollback"),
-        pytest.param(5004065, id="more refusals than tries, each of which names one object"),
-    ],
-)
-def test_what_no_worker_can_know_is_no_violation(seed: int) -> None:
-    outcome = life(seed, ALL - SINCE)
-    assert not outcome.violations, shown(seed, outcome)
-
-
-@pytest.mark.parametrize(
-    "seed",
-    [
-        pytest.param(4100306, id="a CRD deleted, and made again, while the stream of its kind was silent"),
-        pytest.param(4203817, id="a write of a worker whose inventory a user had deleted, after the terminate of another"),
-        pytest.param(4104446, id="the end of a Job that is shown after a change has replaced it"),
-        pytest.param(4102737, id="a rollback that took a newer Job for the finished one that it had replaced"),
-    ],
-)
-def test_what_lives_have_found_stays_mended(seed: int) -> None:
-    outcome = life(seed)
-    assert not outcome.violations, shown(seed, outcome)
-
-
-@pytest.mark.parametrize("seed", [pytest.param(81028, id="a Namespace left because its kind was not served at this moment")])
-def test_what_brief_lives_have_found_stays_mended(seed: int) -> None:
-    outcome = Life.of(seed, ALL).run()
-    assert not outcome.violations, shown(seed, outcome)
