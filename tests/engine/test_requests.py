@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from k8s_cr_driver.engine.run import reconcile
@@ -64,6 +66,27 @@ def test_an_unchanged_set_changes_nothing(api: FakeApi) -> None:
     before = {kind: api.objects(kind) for kind in ("CronTab", "Secret", "Namespace", "CustomResourceDefinition")}
     Instance(api.url).reconcile(PACKAGE)
     assert {kind: api.objects(kind) for kind in before} == before
+
+
+def test_the_work_of_a_run_does_not_grow_with_the_square_of_its_objects(api: FakeApi) -> None:
+    """Counted in calls of Python functions by the thread that owns the run: these are nearly the same on any machine."""
+    _, few, many = (calls_of(api, [config_map(f"map-{count}-{number}") for number in range(count)]) for count in (1, 50, 400))
+    assert many < 8 * few
+
+
+def calls_of(api: FakeApi, package: list[Object]) -> int:
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        Instance(api.url, f"of-{len(package)}").reconcile(package)
+    finally:
+        sys.setprofile(None)
+    return calls
 
 
 def test_nothing_is_requested_while_a_run_waits(api: FakeApi) -> None:

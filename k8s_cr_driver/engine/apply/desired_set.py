@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from k8s_cr_driver.engine.run.nodes import Desired, Phase
 from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused, Said
@@ -82,6 +82,10 @@ class DesiredSet:
         is_to_be_sent = node.phase is Phase.SENDING or (node.phase is Phase.BLOCKED and not node.needs)
         is_replaced = node.phase is Phase.HELD or (node.live is not None and node.replaces(node.live))
         return not is_optional(node.obj.manifest) or is_to_be_sent or is_replaced
+
+    def required(self) -> Iterator[Desired]:
+        """The objects that are not ready, but for optional ones. Asked for after each event: most look at the first alone."""
+        return (node for key in self.unready if not is_optional((node := self.nodes[key]).obj.manifest))
 
     def live(self) -> list[tuple[Resource, Object]]:
         """The desired objects as they are now, as far as they are stored: reviews are not."""

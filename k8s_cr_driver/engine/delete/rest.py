@@ -21,7 +21,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, kind_of
-from k8s_cr_driver.objects.marks import SHARED, is_kept, is_optional
+from k8s_cr_driver.objects.marks import SHARED, is_kept
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.delete import announce
 from k8s_cr_driver.writes.guests import Guests
@@ -47,11 +47,11 @@ class Rest:
 
     def holds_up(self) -> bool:
         """Whether each object of the set that is not ready is applied, and waits for objects of the rest, not ready either."""
-        unready = [node for key in self._set.unready if not is_optional((node := self._set.nodes[key]).obj.manifest)]
-        if not all(node.obj.relations().sums_up and node.phase is Phase.SENT for node in unready):
+        if not all(node.phase is Phase.SENT and node.obj.relations().sums_up for node in self._set.required()):
             return False
         others = [live for live in self._members.listed().values() if not resource_for(live).health(live).settled]
-        return bool(others) and all(node.live and node.obj.relations().is_held_up_by(node.live, others) for node in unready)
+        held_up = (node.live and node.obj.relations().is_held_up_by(node.live, others) for node in self._set.required())
+        return bool(others) and all(held_up)
 
     def delete(self) -> None:
         """Deletes the rest and waits until it no longer exists, and the set ready; then reduces or deletes the inventory."""
