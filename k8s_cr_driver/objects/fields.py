@@ -9,7 +9,7 @@ long as the walk: a judgement of readiness reads some forty fields.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -19,6 +19,8 @@ SIMILAR_LIMIT = 100
 """Characters of a name for which a similar one is looked for."""
 SIMILAR_COUNT = 5000
 """Names among which a similar one is looked for."""
+Path = tuple[str | int, ...]
+"""The keys and indices that lead to a value."""
 _LONGEST_INTEGER = 19
 """Digits that are read as a number: int() refuses very long ones, and no count has more."""
 
@@ -81,6 +83,30 @@ def integer(value: Any, *path: str) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _LONGEST_INTEGER:
         return int(value)
     return None
+
+
+def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """(path, value) of `value` itself and of all within it, in the order in which it is written."""
+    yield path, value
+    waiting = [(path, _inner(value))]
+    while waiting:
+        path, inner = waiting[-1]
+        for step, item in inner:
+            yield (*path, step), item
+            if isinstance(item, (dict, list)):
+                waiting.append(((*path, step), _inner(item)))
+                break
+        else:
+            waiting.pop()
+
+
+def _inner(value: Any) -> Iterator[tuple[str | int, Any]]:
+    return iter(value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ())
+
+
+def shown(path: Path) -> str:
+    """A path as errors name it: `spec.ports[0].name`. "*" is any entry of a list."""
+    return "".join(f"[{step}]" if isinstance(step, int) or step == "*" else f".{step}" for step in path).removeprefix(".")
 
 
 def uid_of(live: Any) -> str:

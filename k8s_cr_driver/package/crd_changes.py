@@ -15,9 +15,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from k8s_cr_driver.objects.crds import PRESERVE, served_schema, served_versions, stored_version
-from k8s_cr_driver.objects.fields import entries, field, mapping, sequence, texts
+from k8s_cr_driver.objects.fields import Path, entries, field, mapping, sequence, shown, texts
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, split
-from k8s_cr_driver.package.structural import Budget, Node, Path, TooMuch, child, items, unknown_fields, with_defaults
+from k8s_cr_driver.package.structural import Budget, Node, TooMuch, child, items, unknown_fields, with_defaults
 from k8s_cr_driver.package.validation import Validation
 
 STEPS = 5_000_000
@@ -59,11 +59,6 @@ class Loss(NamedTuple):
     version: str
     path: Path
     effect: str
-
-
-def shown(path: Path) -> str:
-    """The path of a field, as errors name it."""
-    return "".join(f"[{step}]" if isinstance(step, int) or step == "*" else f".{step}" for step in path).lstrip(".")
 
 
 def narrowed(old: Object, new: Object) -> list[Narrowing]:

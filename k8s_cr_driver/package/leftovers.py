@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
+from k8s_cr_driver.objects.fields import shown, walk
 from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
 
 OF_CHART = "is a Helm chart, which is not applied: its files are no manifests; render it with k8s-cr init FOLDER --from CHART"
@@ -40,16 +40,6 @@ def problems(objects: Iterable[Object]) -> Iterator[str]:
     """A sentence for each object with a template of Helm in a field; data of ConfigMaps may be another program's."""
     for obj in objects:
         parts = {name: value for name, value in obj.items() if not (kind_of(obj) in _DATA and name != "metadata")}
-        if field := next(_templates(parts, ""), ""):
+        texts = ((path, value) for path, value in walk(parts) if isinstance(value, str))
+        if field := next((shown(path) for path, value in texts if _TEMPLATE.search(value)), ""):
             yield f"{key_of(obj)}: {field}: has a template of Helm, {{{{ }}}}, that nobody has rendered; render the chart first"
-
-
-def _templates(value: Any, path: str) -> Iterator[str]:
-    if isinstance(value, dict):
-        for name, item in value.items():
-            yield from _templates(item, f"{path}.{name}" if path else str(name))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _templates(item, f"{path}[{index}]")
-    elif isinstance(value, str) and _TEMPLATE.search(value):
-        yield path

@@ -8,13 +8,13 @@ What an operator may want to raise is in `Limits`; the rest is far above every p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.fields import entries, field
+from k8s_cr_driver.objects.fields import entries, field, shown, walk
 from k8s_cr_driver.objects.keys import Object, key_of, kind_of, split
 from k8s_cr_driver.objects.yaml_nodes import expanded
 
@@ -151,21 +151,12 @@ def _check_replicas(objects: Iterable[Object], limit: int) -> None:
     crds = crds_of(objects)
     for obj in objects:
         path = _replicas_path(obj, crds.get(kind_of(obj)))
-        for place, count in ((".".join(path), field(obj, *path)), *_counts(obj.get("spec"), "spec")):
+        # An object can have parts with counts of their own, which may be VNFCs.
+        parts = ((path, value) for path, value in walk(obj.get("spec"), ("spec",)) if path[-1] == "replicas")
+        for place, count in ((path, field(obj, *path)), *parts):
             if isinstance(count, int | float) and count > limit:
-                raise InvalidPackage(
-                    f"{key_of(obj)}: {place}: is more than {limit:,}; lower it, or let the operator raise [k8s_cr] max_replicas"
-                )
-
-
-def _counts(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    """(place, count) of all that is named `replicas`: an object can have parts with counts of their own, which may be VNFCs."""
-    for index, one in enumerate(value) if isinstance(value, list) else ():
-        yield from _counts(one, f"{place}[{index}]")
-    for name, one in value.items() if isinstance(value, dict) else ():
-        if name == "replicas":
-            yield f"{place}.{name}", one
-        yield from _counts(one, f"{place}.{name}")
+                where, remedy = f"{key_of(obj)}: {shown(place)}", "lower it, or let the operator raise [k8s_cr] max_replicas"
+                raise InvalidPackage(f"{where}: is more than {limit:,}; {remedy}")
 
 
 def _replicas_path(obj: Object, crd: Any) -> tuple[str, ...]:

@@ -10,11 +10,10 @@ object that others use as well they are refused, too.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from k8s_cr_driver.errors import InvalidPackage
-from k8s_cr_driver.objects.fields import field, mapping
+from k8s_cr_driver.objects.fields import field, shown, walk
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, key_of, kind_of
 
 OURS = "k8s-cr-driver/"
@@ -43,7 +42,7 @@ def check(obj: Object) -> None:
             f"metadata.name: {name} is the name of an inventory of this driver; choose one that does not begin with "
             f"{INVENTORY_PREFIX}"
         )
-    for place, mark in _marks(obj, ""):
+    for place, mark in _marks(obj):
         if wanted := meant(mark):
             raise InvalidPackage(f"{place}: {mark} is unknown; write {wanted}")
         raise InvalidPackage(f"{place}: {mark} is a mark that only the driver may set; remove it from the manifest")
@@ -78,27 +77,12 @@ def _holders(obj: Object) -> Iterator[str]:
         yield "spec.finalizers"
 
 
-def _marks(value: Any, path: str) -> Iterator[tuple[str, str]]:
+def _marks(obj: Object) -> Iterator[tuple[str, str]]:
     """(field, mark) in the metadata of an object and of the templates within it."""
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _marks(item, f"{path}[{index}]")
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            place = f"{path}.{name}" if path else str(name)
-            if name == "metadata":
-                yield from _of_metadata(mapping(value, "metadata"), place)
-            yield from _marks(item, place)
-
-
-def _of_metadata(metadata: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
-    for name in mapping(metadata, "labels"):
-        if _is_mark(name):
-            yield f"{place}.labels", name
-    for name in mapping(metadata, "annotations"):
-        if _is_mark(name) and name not in OF_AUTHORS:
-            yield f"{place}.annotations", name
-
-
-def _is_mark(name: str) -> bool:
-    return name == _INSTANCE or name.startswith(_PREFIXES)
+    for path, value in walk(obj):
+        match path:
+            case (*_, "metadata", "labels" | "annotations" as holder) if isinstance(value, dict):
+                for name in value:
+                    is_mark = name == _INSTANCE or name.startswith(_PREFIXES)
+                    if is_mark and not (holder == "annotations" and name in OF_AUTHORS):
+                        yield shown(path), name

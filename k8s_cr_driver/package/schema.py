@@ -16,11 +16,11 @@ from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.crds import crds_of, defined_by, served_schema, served_versions
-from k8s_cr_driver.objects.fields import entries, field, mapping, similar, texts, type_name
+from k8s_cr_driver.objects.fields import Path, entries, field, shown, similar, texts, type_name, walk
 from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of, split
 from k8s_cr_driver.package import builtin, names, patterns
 from k8s_cr_driver.package.samples import NO_SAMPLES, Sampled
-from k8s_cr_driver.package.structural import Budget, Node, Path, TooMuch, Unknown, drop_nulls, unknown_fields, with_defaults
+from k8s_cr_driver.package.structural import Budget, Node, TooMuch, Unknown, drop_nulls, unknown_fields, with_defaults
 from k8s_cr_driver.package.validation import Validation, Violation
 from k8s_cr_driver.redaction import lines
 
@@ -125,7 +125,7 @@ def problems(objects: Sequence[Object], sampled: Sampled = NO_SAMPLES) -> Iterat
     """A sentence for each violation, with those that `check` leaves out; none for a field that holds a sample."""
     crds, refusals = crds_of(objects), _Refusals()
     for crd in crds.values():
-        yield from (f"{key_of(crd)}: {one}" for one in _pattern_problems(mapping(crd, "spec"), ("spec",), refusals))
+        yield from (f"{key_of(crd)}: {one}" for one in _pattern_problems(crd, refusals))
     completed = _completed(crds, objects)
     budget = Budget(STEPS)
     for obj in objects:
@@ -199,18 +199,12 @@ class _Refusals:
         return self._known.get(pattern, "")
 
 
-def _pattern_problems(value: Any, path: Path, refusals: _Refusals) -> Iterator[str]:
-    """The patterns within `value`, a part of a CustomResourceDefinition, that Go refuses."""
-    if isinstance(value, dict):
-        pattern = value.get("pattern")
-        if isinstance(pattern, str) and (reason := refusals.of(pattern)):
-            yield f"{_path((*path, 'pattern'))}: is no regular expression to the API server (RE2): {reason}; rewrite it"
-        for name, item in value.items():
-            if name not in _VALUES:
-                yield from _pattern_problems(item, (*path, name), refusals)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _pattern_problems(item, (*path, index), refusals)
+def _pattern_problems(crd: Object, refusals: _Refusals) -> Iterator[str]:
+    """The patterns of a CustomResourceDefinition that Go refuses."""
+    for path, value in walk(crd.get("spec"), ("spec",)):
+        is_pattern = isinstance(value, str) and path[-1] == "pattern" and _VALUES.isdisjoint(path)
+        if is_pattern and (reason := refusals.of(value)):
+            yield f"{shown(path)}: is no regular expression to the API server (RE2): {reason}; rewrite it"
 
 
 def _completed(crds: Mapping[GroupKind, Object], objects: Iterable[Object]) -> set[GroupKind]:
@@ -236,8 +230,7 @@ def _rules(obj: Mapping[str, Any], *path: str) -> list[dict[str, Any]]:
 
 
 def _path(path: Path) -> str:
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return text.lstrip(".") or "the object"
+    return shown(path) or "the object"
 
 
 def _text(violation: Violation) -> str:

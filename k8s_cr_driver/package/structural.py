@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from k8s_cr_driver.objects.fields import mapping
+from k8s_cr_driver.objects.fields import Path, mapping
 from k8s_cr_driver.objects.keys import Object
 
 Node = Mapping[str, Any]
-Path = tuple[str | int, ...]
 
 _META = frozenset({"apiVersion", "kind", "metadata"})
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from k8s_cr_driver.objects.fields import entries, mapping, texts
+from k8s_cr_driver.objects.fields import Path, entries, mapping, texts
 from k8s_cr_driver.package import patterns
-from k8s_cr_driver.package.structural import Budget, Node, Path, child, is_nullable, items
+from k8s_cr_driver.package.structural import Budget, Node, child, is_nullable, items
 
 Keyword = tuple[type | tuple[type, ...], type | tuple[type, ...], Callable[[Any, Any], bool]]
 """The types of value that a keyword speaks of, those of its bound, and whether a value is within it."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest, Refused
-from k8s_cr_driver.objects.fields import field, mapping, texts, type_name
+from k8s_cr_driver.objects.fields import field, mapping, texts, type_name, walk
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
@@ -126,13 +126,7 @@ def _names_no_one(obj: CustomResource) -> bool:
 
     If a field of it is 1, that may be the count: the CRD of a change that has failed may have it in another field.
     """
-    return bool(obj.replicas()) and not _has_one(obj.manifest.get("spec"))
-
-
-def _has_one(value: Any) -> bool:
-    if isinstance(value, (dict, list)):
-        return any(map(_has_one, value.values() if isinstance(value, dict) else value))
-    return value == 1 and type(value) is int
+    return bool(obj.replicas()) and not any(type(value) is int and value == 1 for _, value in walk(obj.manifest.get("spec")))
 
 
 def given(assigned: VduObjects, former: Mapping[ObjectKey, Object]) -> dict[str, int]:

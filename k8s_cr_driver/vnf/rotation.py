@@ -11,13 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects import dependencies
-from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.fields import field, walk
 from k8s_cr_driver.objects.immutable import is_replaced
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of, kind_of, split
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL, is_managed
@@ -162,17 +162,9 @@ def _digest(obj: Object) -> str:
 
 def _references(obj: Object) -> list[tuple[Object, str, ObjectKey]]:
     """Where an object refers to others, by group, kind and name or as its kind knows: the mapping, the field, the object."""
-    references = (one for one in _mappings(obj) if one.get("kind") and one.get("name"))
+    references = [one for _, one in walk(obj) if isinstance(one, dict) and one.get("kind") and one.get("name")]
     named = [(one, "name", _target(one, key_of(obj).namespace)) for one in references]
     return [*named, *resource_for(obj).relations().names()]
-
-
-def _mappings(value: Any) -> Iterator[Object]:
-    if isinstance(value, dict):
-        yield value
-        value = list(value.values())
-    for item in value if isinstance(value, list) else ():
-        yield from _mappings(item)
 
 
 def _target(reference: Object, namespace: str) -> ObjectKey:

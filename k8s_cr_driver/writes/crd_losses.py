@@ -14,9 +14,10 @@ from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Refused
 from k8s_cr_driver.kube.discovery import Resources
 from k8s_cr_driver.objects.crds import defined_by, served_versions
+from k8s_cr_driver.objects.fields import shown
 from k8s_cr_driver.objects.keys import CRD, Object, ObjectKey
 from k8s_cr_driver.objects.marks import is_managed
-from k8s_cr_driver.package.crd_changes import Loss, losses, narrowed, shown
+from k8s_cr_driver.package.crd_changes import Loss, losses, narrowed
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.writes.context import WriteContext

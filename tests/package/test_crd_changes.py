@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from k8s_cr_driver.objects.fields import shown
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.package.crd_changes import losses, narrowed, shown
+from k8s_cr_driver.package.crd_changes import losses, narrowed
 from tests.instance import crontab_crd, obj
 
 TEXT: Object = {"type": "string"}
