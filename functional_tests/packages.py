@@ -53,7 +53,7 @@ class Package:
                 file = folder / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text)
-            csar.build(folder, output)
+            csar.write(folder, output)
             if self.unchecked:
                 for name, documents in self.unchecked.items():
                     (folder / path(name)).parent.mkdir(parents=True, exist_ok=True)

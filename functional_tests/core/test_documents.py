@@ -20,7 +20,7 @@ VERSION = "tutorial.example.com/v1"
 @pytest.fixture
 def tutorial(tacker: Client, tmp_path: Path) -> Iterator[str]:
     """The VNFD id of the tutorial's package."""
-    info = tacker.onboard(csar.build(DOCUMENTS / "tutorial" / "package", tmp_path / "crontab.csar"))
+    info = tacker.onboard(csar.write(DOCUMENTS / "tutorial" / "package", tmp_path / "crontab.csar"))
     yield info["vnfdId"]
     tacker.delete_package(info["id"])
 

@@ -42,7 +42,7 @@ def make(folder: Path) -> Path:
     manifest = package / PERSISTENT_VOLUME
     manifest.parent.mkdir(parents=True)
     manifest.write_text(yaml.safe_dump(_persistent_volume()))
-    return csar.build(package, folder / f"{setting.SAMPLE}.csar")
+    return csar.write(package, folder / f"{setting.SAMPLE}.csar")
 
 
 def _describe(package: Path) -> None:

@@ -96,7 +96,7 @@ def vnfd(request: pytest.FixtureRequest, tacker: Client, tmp_path_factory: pytes
     work, sample = tmp_path_factory.mktemp("package"), request.module.SAMPLE
     folder = Path(shutil.copytree(Path(sample_packages.__file__).parent / sample, work / sample))
     request.module.adapt(folder)
-    info = tacker.onboard(csar.build(folder, work / f"{sample}.csar"))
+    info = tacker.onboard(csar.write(folder, work / f"{sample}.csar"))
     yield info["vnfdId"]
     tacker.delete_package(info["id"])
 

@@ -180,7 +180,7 @@ def with_samples(
     if unknown := {name: value for name, value in typed.items() if name not in declared}:
         parameters.resolve(declared, unknown)  # its error names the similar one
     values = parameters.resolve({name: one for name, one in declared.items() if name not in missing}, typed)
-    return values | {name: samples.named_sample(declared[name]) for name in missing}, missing
+    return values | {name: samples.sample(declared[name]) for name in missing}, missing
 
 
 def _typed(declared: Mapping[str, parameters.Declaration], given: Mapping[str, str]) -> dict[str, Any]:

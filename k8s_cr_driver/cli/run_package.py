@@ -29,8 +29,8 @@ def read(folder: Path, given: Mapping[str, str], chosen: Mapping[str, Any]) -> W
     """
     request = package_input.request_of(folder)
     options = Options().updated({**mapping(request, "additionalParams"), **chosen})
-    if problems := check.check(folder, options.files):
-        raise InvalidPackage(lines(problems))
+    if problems := check.of_folder(folder):
+        raise InvalidPackage(lines(dict.fromkeys(text for _, text in problems)))
     wanted = package_input.load(
         folder, given, options.files, requested=options.parameters, all_hooks=options.helm_hooks, warn=_warn
     )

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of a package's folder."""
+"""The checks of a package's folder without its manifests."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.fields import texts
-from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.package import health_rules, manifests, parameters, samples, schema, substitution
 from k8s_cr_driver.package.tosca_meta import (
     _HASHES,
     _META_KEYS,
@@ -21,27 +18,9 @@ from k8s_cr_driver.package.tosca_meta import (
     _meta_blocks,
     check_links,
     is_remote,
-    manifest_files,
     name_of,
 )
 from k8s_cr_driver.package.vnfd import DEFINITIONS, _missing_types, definitions, flavour
-
-
-def check(folder: Path, files: Sequence[str] = ()) -> list[str]:
-    """
-    The problems of a package's folder, a sentence each; empty if there are none.
-
-    `files` are the manifests that are wanted, as a request names them; without, all of them are.
-    """
-    problems = [text for _, text in of_folder(folder)]
-    with contextlib.suppress(InvalidPackage):  # a link, or a VNFD that cannot be read, which has been reported
-        check_links(folder)
-        contents = definitions(folder)
-        try:
-            problems += _manifest_problems(folder, contents, files or manifest_files(folder))
-        except InvalidPackage as error:
-            problems.append(str(error))
-    return list(dict.fromkeys(problems))
 
 
 def of_folder(folder: Path) -> list[tuple[str, str]]:
@@ -112,19 +91,3 @@ def _definition_problems(folder: Path) -> Iterator[str]:
         for name in texts(content, "imports"):
             if "://" not in name and Path(name).name not in available:
                 yield f"{DEFINITIONS}/{file}: imports {name}, which is not in the package"
-
-
-def _manifest_problems(folder: Path, contents: Mapping[str, dict[str, Any]], files: Sequence[str]) -> Iterator[str]:
-    """Problems of the manifests for any request. Files are checked one by one, because a request may leave some of them out."""
-    declared, rules_file = parameters.declared(contents), health_rules.file(contents)
-    values = {name: samples.sample(declaration) for name, declaration in declared.items()}
-    objects: list[Object] = []
-    fill = substitution.filler(declared, values)
-    for name in files or health_rules.unnamed(folder, [], rules_file):
-        try:
-            objects += manifests.load(folder, [name], fill=fill, rules_file=rules_file)
-        except InvalidPackage as error:
-            yield str(error)
-    if not declared:
-        # Sample values need not fit a schema.
-        schema.check(objects)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds a VNF package (CSAR, SOL004) from a folder, after checking the folder.
+"""Makes a VNF package (CSAR, SOL004) of a folder.
 
 The same folder always gives the same bytes: names are sorted and times fixed, so a CSAR's hash says whether a package
 changed. TOSCA.meta gets an entry with a hash for every file that it does not name, because Tacker takes only named files
@@ -15,26 +15,16 @@ from pathlib import Path
 
 import yaml
 
-from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.package import scripts
-from k8s_cr_driver.package.check import check
 from k8s_cr_driver.package.tosca_meta import TOSCA_META, _digest, _files, _meta_blocks, is_remote, name_of
 from k8s_cr_driver.package.vnfd import DEFINITIONS, _missing_types
-from k8s_cr_driver.redaction import lines
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip file can hold."""
 
 
-def build(folder: Path, output: Path) -> Path:
-    """Write the CSAR file and return its path. Raises InvalidPackage with every problem, one a line."""
-    if problems := check(folder):
-        raise InvalidPackage(lines(problems))
-    return write(folder, output)
-
-
 def write(folder: Path, output: Path) -> Path:
-    """`build` for a folder that has been checked. An OSError names `output`."""
+    """Write the CSAR file of a folder that has been checked, and return its path. An OSError names `output`."""
     content = {name: (folder / name).read_bytes() for name in _files(folder) if (folder / name).resolve() != output.resolve()}
     content |= added(folder)
     content[TOSCA_META] = _complete_meta(folder, content).encode()

@@ -11,10 +11,9 @@ import base64
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from k8s_cr_driver.objects.fields import mapping, text
+from k8s_cr_driver.objects.fields import Path, mapping, text, walk
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import parameters, substitution
-from k8s_cr_driver.package.structural import Path
 
 
 class Sampled:
@@ -31,7 +30,7 @@ class Sampled:
         """`fill`, as `manifests.load` takes it, which notes the fields."""
 
         def filled(raw: Any) -> Any:
-            found, obj = list(_references(raw, ())), fill(raw)
+            found, obj = _references(raw), fill(raw)
             if found:
                 self._fields[id(obj)] = obj, found
                 self._encode(obj)
@@ -61,32 +60,19 @@ class Sampled:
 NO_SAMPLES = Sampled()
 
 
-def _references(value: Any, path: Path) -> Iterator[tuple[Path, set[str]]]:
-    if isinstance(value, dict):
-        for name, item in value.items():
-            yield from _references(item, (*path, name))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _references(item, (*path, index))
-    elif isinstance(value, str) and "${" in value and (names := substitution.references(value)):
-        yield path, names
+def _references(raw: Any) -> list[tuple[Path, set[str]]]:
+    """(field, names of the parameters that it refers to)."""
+    texts = ((path, value) for path, value in walk(raw) if isinstance(value, str) and "${" in value)
+    return [(path, names) for path, value in texts if (names := substitution.references(value))]
 
 
 def sample(declaration: parameters.Declaration) -> Any:
-    """A value for a parameter that has none yet: its default, else a sample of its type."""
+    """A value for a parameter that must be given: a text is that of its name, so that names of objects do not clash."""
     if declaration.secret:
         return {"secretRef": {"name": "sample", "key": "sample"}}
-    if declaration.default is not None:
-        return declaration.default
     allowed: Mapping[str, Any] = dict(declaration.constraints)
     if allowed.get("valid_values"):
         return allowed["valid_values"][0]
-    samples = {"string": "sample", "integer": 1, "float": 1.0, "boolean": True, "list": [], "map": {}}
+    text = declaration.name.lower().replace("_", "-")
+    samples = {"string": text, "integer": 1, "float": 1.0, "boolean": True, "list": [], "map": {}}
     return samples[declaration.type]
-
-
-def named_sample(declaration: parameters.Declaration) -> Any:
-    """A sample whose text differs by parameter, so that object names do not clash."""
-    value = sample(declaration)
-    is_text = value == "sample" and declaration.default is None
-    return declaration.name.lower().replace("_", "-") if is_text else value

@@ -41,15 +41,9 @@ class Outcome(NamedTuple):
     """URLs that the parser wanted to load. Nothing is loaded here, so what it refuses is not known then."""
 
 
-def parse(folder: Path) -> Outcome:
-    """Of a folder that `check` has found no problem in."""
-    with parsing(folder) as outcome:
-        return outcome()
-
-
 @contextlib.contextmanager
 def parsing(folder: Path) -> Iterator[Callable[[], Outcome]]:
-    """The same, begun beside what its caller does; what is yielded waits for the outcome."""
+    """Of a folder that `check` has found no problem in; what is yielded waits for the outcome, beside what its caller does."""
     if refusals := _without_type(folder):
         yield lambda: Outcome(refusals, [])
         return

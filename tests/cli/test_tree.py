@@ -211,7 +211,7 @@ def test_a_package_is_shown_in_its_order_and_needs_no_cluster(tool: Tool, tmp_pa
         "CronTab.stable.example.com blue/one",
     ]
     assert reported[2]["needs"] == [reported[1]["object"], reported[0]["object"]]
-    archive = csar.build(folder, tmp_path / "p.csar")
+    archive = csar.write(folder, tmp_path / "p.csar")
     assert tool.json("tree", str(archive)) == reported
     assert "needs Namespace blue" in tool.run("tree", str(archive)).stdout
 

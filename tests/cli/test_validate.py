@@ -25,7 +25,7 @@ def test_a_good_package_has_no_findings_and_needs_no_cluster(tool: Tool, tmp_pat
     tool.kubeconfig.unlink()
     folder = write_package(tmp_path / "p", [crontab_crd(), crontab("one"), deployment()], vdus={"Web": "web"})
     assert tool.json("validate", str(folder)) == RIGHT
-    archive = csar.build(folder, tmp_path / "p.csar")
+    archive = csar.write(folder, tmp_path / "p.csar")
     assert tool.run("validate", str(archive)).stderr == f"{archive}: 0 errors, 0 warnings\n"
 
 
@@ -366,8 +366,6 @@ def test_a_link_that_leaves_the_folder_is_refused(tool: Tool, tmp_path: Path, li
     assert problem == f"{link}: is a link that leads out of the folder; put a copy of the file there"
     assert link in tool.run("package", str(folder), "-o", str(tmp_path / "p.csar"), code=1).output
     assert not (tmp_path / "p.csar").exists()
-    with pytest.raises(InvalidPackage, match="leads out of the folder"):
-        csar.build(folder, tmp_path / "p.csar")
 
 
 def test_a_link_within_the_folder_is_its_file(tool: Tool, tmp_path: Path) -> None:
@@ -377,7 +375,7 @@ def test_a_link_within_the_folder_is_its_file(tool: Tool, tmp_path: Path) -> Non
 
 
 def test_a_damaged_csar_is_a_problem(tool: Tool, tmp_path: Path) -> None:
-    whole = csar.build(write_package(tmp_path / "p", [config_map("a")]), tmp_path / "p.csar").read_bytes()
+    whole = csar.write(write_package(tmp_path / "p", [config_map("a")]), tmp_path / "p.csar").read_bytes()
     damaged = tmp_path / "damaged.csar"
     for position in range(0, len(whole), len(whole) // 60):
         broken = bytes(byte ^ 0x5A for byte in whole[position : position + 7])
@@ -391,7 +389,7 @@ def test_a_damaged_csar_is_a_problem(tool: Tool, tmp_path: Path) -> None:
 
 def test_a_csar_of_too_many_files_is_not_unpacked(tool: Tool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(package_input, "FILES_LIMIT", 3)
-    archive = csar.build(write_package(tmp_path / "p", [config_map("a")]), tmp_path / "p.csar")
+    archive = csar.write(write_package(tmp_path / "p", [config_map("a")]), tmp_path / "p.csar")
     (problem,) = tool.json("validate", str(archive), code=1)["problems"]
     assert problem == f"{archive}: has more than 3 files, the limit"
 

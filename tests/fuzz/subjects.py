@@ -11,12 +11,13 @@ from typing import Any
 from hypothesis import strategies as st
 
 from k8s_cr_driver import redaction
+from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.journal import stored_form
 from k8s_cr_driver.kube import kubeconfig, responses
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.keys import key_of, kind_of
-from k8s_cr_driver.package import check, parameters
+from k8s_cr_driver.package import check, parameters, schema
 from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.plan.field_diff import changes
 from k8s_cr_driver.resources.registry import resource_for
@@ -49,8 +50,8 @@ def _package(parts: tuple[str, str, list[Any]]) -> None:
         package = write_package(Path(folder), objects, vdus={"Web": "web"}, aspects=["web"])
         if text:
             (package / name).write_bytes(text.encode(errors="surrogatepass"))
-        for problem in check.check(package):
-            assert isinstance(problem, str)
+        assert all(isinstance(problem, str) for _, problem in check.of_folder(package))
+        schema.check(package_input.load(package, None))
 
 
 def _parameters(parts: tuple[Any, dict[str, Any]]) -> None:

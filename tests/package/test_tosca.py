@@ -32,6 +32,11 @@ def change(folder: Path, how: Callable[[dict[str, Any]], object]) -> None:
         how(content)
 
 
+def parse(folder: Path) -> tosca.Outcome:
+    with tosca.parsing(folder) as outcome:
+        return outcome()
+
+
 def enter(folder: Path, name: str, text: str) -> None:
     """Make a file with that text the entry."""
     (folder / name).parent.mkdir(exist_ok=True)
@@ -58,12 +63,12 @@ def test_a_package_whose_flavours_are_files_of_their_own_is_right(folder: Path) 
         content["imports"].append("simple.yaml")
 
     change(folder, divide)
-    assert tosca.parse(folder) == RIGHT
+    assert parse(folder) == RIGHT
 
 
 def test_an_entry_without_nodes_is_reported(folder: Path) -> None:
     enter(folder, "entry.yaml", "tosca_definitions_version: tosca_simple_yaml_1_2\nimports: [Definitions/vnfd.yaml]\n")
-    assert tosca.parse(folder).refusals == ["Entry-Definitions: no node has a descriptor_id; the VNF must be there"]
+    assert parse(folder).refusals == ["Entry-Definitions: no node has a descriptor_id; the VNF must be there"]
 
 
 def test_files_anywhere_in_the_package_are_there_for_the_parser(folder: Path) -> None:
@@ -73,7 +78,7 @@ def test_files_anywhere_in_the_package_are_there_for_the_parser(folder: Path) ->
     (folder / "VNFD/more/types.yaml").write_text("tosca_definitions_version: tosca_simple_yaml_1_2\nnode_types: {}\n")
     for path in vnfd._missing_types(folder):
         (folder / "VNFD" / path.name).write_bytes(path.read_bytes())
-    assert tosca.parse(folder) == RIGHT
+    assert parse(folder) == RIGHT
 
 
 @pytest.mark.parametrize(
@@ -94,7 +99,7 @@ def test_files_anywhere_in_the_package_are_there_for_the_parser(folder: Path) ->
 )  # fmt: skip
 def test_what_tacker_refuses_is_reported(folder: Path, how: Callable[[dict[str, Any]], object], text: str) -> None:
     change(folder, how)
-    [refusal], _ = tosca.parse(folder)
+    [refusal], _ = parse(folder)
     assert text in refusal
 
 
@@ -114,7 +119,7 @@ def test_what_takes_the_parser_too_long_is_ended(
 ) -> None:
     monkeypatch.setattr(tosca, "_SECONDS", 1)
     change(folder, how)
-    [refusal], _ = tosca.parse(folder)
+    [refusal], _ = parse(folder)
     assert refusal.startswith("Tacker's TOSCA parser has not ended for 1 s; look for a type that is derived from itself")
 
 
@@ -123,7 +128,7 @@ def test_what_takes_too_much_memory_is_ended(folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr(tosca, "_BYTES", 1 << 20)
     merged = "\n".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 9))
     enter(folder, "entry.yaml", f"a0: &a0 {{x: 1}}\n{merged}\n{(folder / VNFD).read_text()}")
-    [refusal], _ = tosca.parse(folder)
+    [refusal], _ = parse(folder)
     assert refusal.startswith(("Tacker's TOSCA parser fails", "Tacker's TOSCA parser has ended with status"))
 
 
@@ -134,7 +139,7 @@ def test_no_code_of_the_package_is_run(folder: Path, monkeypatch: pytest.MonkeyP
     for name in ("json", "yaml", "zipfile", "multiprocessing"):
         (folder / f"{name}.py").write_text(f"open({str(made)!r}, 'w')\n")
     enter(folder, "json.py", f"open({str(made)!r}, 'w')\n")
-    assert tosca.parse(folder).refusals
+    assert parse(folder).refusals
     assert not made.exists()
 
 
@@ -158,16 +163,16 @@ def test_nothing_is_loaded_from_urls(folder: Path, server: tuple[str, list[str]]
     for number, entry in enumerate([{"a": f"{url}/a"}, {"a": {"file": f"{url}/a"}}]):
         package = write_package(folder.parent / str(number), [config_map("a")])
         change(package, lambda content: content["imports"].append(entry))  # noqa: B023
-        assert tosca.parse(package).remote == [f"{url}/a"]
+        assert parse(package).remote == [f"{url}/a"]
     artifact = {"type": "tosca.artifacts.File", "file": f"{url}/a"}
     change(folder, lambda content: the_vnf(content).update(artifacts={"a": artifact}))
-    assert f"{url}/a" in tosca.parse(folder).remote
+    assert f"{url}/a" in parse(folder).remote
     assert asked == []
 
 
 def test_the_types_of_sol001_at_their_url_are_those_of_the_package_or_of_an_installed_one(folder: Path) -> None:
     change(folder, lambda content: content["imports"].__setitem__(1, TYPES))
-    assert tosca.parse(folder) == RIGHT
+    assert parse(folder) == RIGHT
 
 
 def test_only_files_are_read_and_nothing_is_left(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,5 +183,5 @@ def test_only_files_are_read_and_nothing_is_left(folder: Path, monkeypatch: pyte
     (definitions / "b").symlink_to(".")
     (definitions / "old.yaml.bak").symlink_to("nothing")
     os.mkfifo(definitions / "fifo")
-    assert tosca.parse(folder) == RIGHT
+    assert parse(folder) == RIGHT
     assert list(temporary.iterdir()) == []
