@@ -11,7 +11,7 @@ instance, as with the in-tree driver.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
@@ -33,64 +33,26 @@ def assign(
 
     With `partial` the objects are not all of the package's, and VDUs that are none of them are left out.
     """
-    names = {vdu: str(field(node, "properties", "name")) for vdu, node in nodes.items()}
-    found = candidates(objects, nodes)
-    assigned = {vdu: _only(vdu, names[vdu], several) for vdu, several in found.items() if several or not partial}
-    _check_distinct(assigned)
+    assigned, problems = _judged(objects, nodes, partial=partial)
+    if problems:
+        raise InvalidPackage(problems[0][1])
     return assigned
-
-
-def candidates(objects: Iterable[CustomResource], nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, list[CustomResource]]:
-    """VDU id -> all objects that could be its object; `assign` wants exactly one. Raises InvalidPackage."""
-    return _candidates(objects, {vdu: str(field(node, "properties", "name")) for vdu, node in nodes.items()})
 
 
 def problems(
     objects: Iterable[CustomResource], nodes: Mapping[str, Mapping[str, Any]], *, partial: bool = False
-) -> Iterator[tuple[str, str]]:
-    """(VDU id, sentence) of each VDU that `assign` would refuse; "" for what is of no single one."""
-    try:
-        found = candidates(objects, nodes)
-    except InvalidPackage as error:
-        yield "", str(error)
-        return
-    assigned = {}
-    for vdu, several in found.items():
-        try:
-            if several or not partial:
-                assigned[vdu] = _only(vdu, str(field(nodes[vdu], "properties", "name")), several)
-        except InvalidPackage as error:
-            yield vdu, str(error)
-    try:
-        _check_distinct(assigned)
-    except InvalidPackage as error:
-        yield "", str(error)
+) -> list[tuple[str, str]]:
+    """(VDU id, sentence) of all that `assign` would refuse; "" for what is of no single one."""
+    return _judged(objects, nodes, partial=partial)[1]
 
 
-def stored(manifest: Object, part: str) -> CustomResource:
-    """The object of a VDU, or the part of that name."""
-    obj = resource_for(manifest)
-    return next((one for one in obj.parts() if one.part == part), obj)
+def candidates(objects: Iterable[CustomResource], nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, list[CustomResource]]:
+    """
+    VDU id -> the objects that are annotated with it, else those of its name that have VNFCs or a count.
 
-
-def whole_objects(assigned: VduObjects) -> list[CustomResource]:
-    """The objects of the VDUs, each once."""
-    return list({obj.key: obj.whole() for obj in assigned.values()}.values())
-
-
-def _check_distinct(assigned: VduObjects) -> None:
-    """InvalidPackage if two VDUs are one object, or the same part of it, which has only one count."""
-    seen: dict[tuple[ObjectKey, str], str] = {}
-    for vdu, obj in assigned.items():
-        if (other := seen.setdefault((obj.key, obj.part), vdu)) != vdu:
-            raise InvalidPackage(
-                f"VDUs {other} and {vdu} are one object: {obj}. Name another one for each in the property name of its "
-                f"node, or annotate one with {VDU}."
-            )
-
-
-def _candidates(objects: Iterable[CustomResource], names: Mapping[str, str]) -> dict[str, list[CustomResource]]:
-    """VDU id -> the objects that are annotated with it, else those of its name that have VNFCs or a count."""
+    `assign` wants exactly one. Raises InvalidPackage.
+    """
+    names = {vdu: _name(node) for vdu, node in nodes.items()}
     wanted = set(names.values())
     annotated: dict[str, list[CustomResource]] = defaultdict(list)
     named: dict[str, list[CustomResource]] = defaultdict(list)
@@ -109,10 +71,41 @@ def _candidates(objects: Iterable[CustomResource], names: Mapping[str, str]) -> 
     return {vdu: annotated.get(vdu) or named.get(name, []) for vdu, name in names.items()}
 
 
-def _only(vdu: str, name: str, found: list[CustomResource]) -> CustomResource:
-    if len(found) == 1:
-        return found[0]
+def stored(manifest: Object, part: str) -> CustomResource:
+    """The object of a VDU, or the part of that name."""
+    obj = resource_for(manifest)
+    return next((one for one in obj.parts() if one.part == part), obj)
+
+
+def whole_objects(assigned: VduObjects) -> list[CustomResource]:
+    """The objects of the VDUs, each once."""
+    return list({obj.key: obj.whole() for obj in assigned.values()}.values())
+
+
+def _judged(
+    objects: Iterable[CustomResource], nodes: Mapping[str, Mapping[str, Any]], *, partial: bool
+) -> tuple[dict[str, CustomResource], list[tuple[str, str]]]:
+    """What `assign` and `problems` return."""
+    try:
+        found = candidates(objects, nodes)
+    except InvalidPackage as error:
+        return {}, [("", str(error))]
+    assigned = {vdu: several[0] for vdu, several in found.items() if len(several) == 1}
+    wrong = [(vdu, _unclear(vdu, nodes, found[vdu])) for vdu in found if vdu not in assigned and (found[vdu] or not partial)]
+    seen: dict[tuple[ObjectKey, str], str] = {}
+    for vdu, obj in assigned.items():
+        if (other := seen.setdefault((obj.key, obj.part), vdu)) != vdu:  # it has only one count
+            remedy = f"Name another one for each in the property name of its node, or annotate one with {VDU}."
+            wrong.append(("", f"VDUs {other} and {vdu} are one object: {obj}. {remedy}"))
+    return assigned, wrong
+
+
+def _name(node: Mapping[str, Any]) -> str:
+    return str(field(node, "properties", "name"))
+
+
+def _unclear(vdu: str, nodes: Mapping[str, Mapping[str, Any]], found: list[CustomResource]) -> str:
     remedy = f"Annotate exactly one object with {VDU}: {vdu}."
-    if not found:
-        raise InvalidPackage(f"VDU {vdu} is no object of the manifests: none that can be scaled is named {name!r}. {remedy}")
-    raise InvalidPackage(f"VDU {vdu} is several objects: {', '.join(sorted(map(str, found)))}. {remedy}")
+    if found:
+        return f"VDU {vdu} is several objects: {', '.join(sorted(map(str, found)))}. {remedy}"
+    return f"VDU {vdu} is no object of the manifests: none that can be scaled is named {_name(nodes[vdu])!r}. {remedy}"
