@@ -13,12 +13,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
 
 from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects.fields import walk
 from k8s_cr_driver.objects.yaml_nodes import DEPTH_LIMIT, Shallow
 from k8s_cr_driver.package.limits import Budget, values
 
@@ -45,6 +46,7 @@ _BYTE_ORDER_MARK = re.compile(r"^(---[ \t\r]*(?:#.*)?\n)\ufeff", re.M)
 """One at the start of a later document, as files that are joined have it. Where the first one starts, the caller drops it."""
 _TOKENS = re.compile(r'"[^"]*"?|([,\[{])')
 """Of JSON without escaped quotes: the texts, and in the group what begins a value."""
+_NO_SPACE = re.compile(r"\S")
 _NOT_JSON = re.compile(r"(?i)[-+]?\.(inf|nan)")
 
 
@@ -108,28 +110,15 @@ def _json(text: str, budget: Budget) -> list[Any]:
         if token.lastindex:
             budget.spend()
     decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_integer, parse_float=_whole, parse_constant=_refuse)
-    found, position = [], _after_space(text, 0)
-    while position < len(text):
-        value, end = decoder.raw_decode(text, position)
+    found, rest = [], _NO_SPACE.search(text, 0)
+    while rest:
+        value, end = decoder.raw_decode(text, rest.start())
         found.append(value)
-        position = _after_space(text, end)
-    level = found
-    for _ in range(DEPTH_LIMIT + 1):
-        level = [item for outer in level for item in _items(outer)]
-    if level:
+        rest = _NO_SPACE.search(text, end)
+    if any(len(path) > DEPTH_LIMIT + 1 for path, _ in walk(found)):
         raise ValueError("it is nested too deeply")
     json.dumps(found, ensure_ascii=False).encode()  # UnicodeEncodeError for half a surrogate pair
     return found
-
-
-def _after_space(text: str, start: int) -> int:
-    return next((index for index in range(start, len(text)) if not text[index].isspace()), len(text))
-
-
-def _items(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

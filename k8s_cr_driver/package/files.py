@@ -85,12 +85,21 @@ def _of_package(root: Path, name: str) -> bytes:
         raise InvalidPackage(f"{name!r}: cannot be read: {reason}") from None
 
 
-def text_inside(folder: Path, path: str, limit: int) -> str:
-    """The text of a file of the package, of at most `limit` bytes. Raises InvalidPackage."""
+def inside(folder: Path, path: str) -> Path | None:
+    """The file with that path below a folder, None if there is none."""
     try:
         file = (folder / path).resolve()
-        if not file.is_relative_to(folder.resolve()) or not file.is_file() or file.stat().st_size > limit:
-            raise InvalidPackage(f"{path}: is no file in the package, or has more than {limit:,} bytes")
+        return file if file.is_relative_to(folder.resolve()) and file.is_file() else None
+    except (OSError, ValueError, RuntimeError):  # it is too long, has a null character, or a cycle of links
+        return None
+
+
+def text_inside(folder: Path, path: str, limit: int) -> str:
+    """The text of a file of the package, of at most `limit` bytes. Raises InvalidPackage."""
+    file = inside(folder, path)
+    if file is None or file.stat().st_size > limit:
+        raise InvalidPackage(f"{path}: is no file in the package, or has more than {limit:,} bytes")
+    try:
         return file.read_text(encoding="utf-8")
-    except (OSError, ValueError, RuntimeError):  # no UTF-8, a null character, a cycle of links
+    except (OSError, ValueError):
         raise InvalidPackage(f"{path}: cannot be read; the package must have this file as text") from None

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
-from k8s_cr_driver.objects.fields import mapping, sequence, similar, type_name
+from k8s_cr_driver.objects.fields import field, mapping, sequence, similar, text, type_name
 from k8s_cr_driver.package import limits, patterns
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -86,15 +86,16 @@ def declared(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, Declarat
     """
     for file, content in definitions.items():
         limits.check_expanded(content, limits.parts, file)
-    types = _merged(definitions, "data_types")
+    types = {name: one for content in definitions.values() for name, one in mapping(content, "data_types").items()}
+    nodes = {name: one for content in definitions.values() for name, one in mapping(content, "node_types").items()}
     found: dict[str, Declaration] = {}
     holders: set[str] = set()
     budget, clauses = limits.declarations(), limits.constraints()
-    for name, node_type in _merged(definitions, "node_types").items():
-        interface = _at(node_type, "interfaces", "Vnflcm")
-        operation = _at(interface, "operations", "instantiate") or _at(interface, "instantiate")
-        request = _at(operation, "inputs", "additional_parameters", "type")
-        holder = _at(_properties(types, request, budget), "parameters", "type")
+    for name, node_type in nodes.items():
+        interface = mapping(node_type, "interfaces", "Vnflcm")
+        operation = field(interface, "operations", "instantiate") or field(interface, "instantiate")
+        request = field(operation, "inputs", "additional_parameters", "type")
+        holder = field(_properties(types, request, budget), "parameters", "type")
         if holder is not None and not (isinstance(holder, str) and holder in types):
             raise InvalidPackage(f"node type {name}: its parameters have the type {holder}, which no file defines")
         if holder is None or holder in holders:  # several node types, as those of deployment flavours, may share one
@@ -107,24 +108,13 @@ def declared(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, Declarat
     return found
 
 
-def _merged(definitions: Mapping[str, Mapping[str, Any]], section: str) -> dict[str, Any]:
-    parts = [content.get(section) for content in definitions.values()]
-    return {name: part[name] for part in parts if isinstance(part, dict) for name in part}
-
-
-def _at(value: Any, *path: str) -> Any:
-    for step in path:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
-
-
 def _properties(types: Mapping[str, Any], name: Any, budget: limits.Budget) -> dict[str, Any]:
     """The properties of a TOSCA data type, with those that it inherits."""
     chain: dict[str, None] = {}
     while isinstance(name, str) and name in types and name not in chain:
         chain[name] = None
         budget.spend(1 + len(mapping(types[name], "properties")))
-        name = _at(types[name], "derived_from")
+        name = field(types[name], "derived_from")
     return {key: value for step in reversed(chain) for key, value in mapping(types[step], "properties").items()}
 
 
@@ -140,9 +130,9 @@ def _declaration(name: Any, definition: Any, where: str) -> Declaration:
         type=definition["type"],
         default=definition.get("default"),
         required=definition.get("required", True) is True,
-        description=_description(definition.get("description")),
+        description=text(definition, "description")[:_SHOWN],
         constraints=tuple(_constraint(clause, where) for clause in definition.get("constraints") or []),
-        secret=str(_at(definition, "metadata", "secret")).lower() == "true",
+        secret=str(field(definition, "metadata", "secret")).lower() == "true",
         entries=_entries(definition, where),
     )
     if declaration.secret and (declaration.default is not None or declaration.type != "string"):
@@ -158,16 +148,12 @@ def _declaration(name: Any, definition: Any, where: str) -> Declaration:
 def _entries(definition: Mapping[str, Any], where: str) -> str:
     """TOSCA has the type of entries as a text, or in a mapping."""
     written = definition.get(_ENTRY)
-    name = _at(written, "type") if isinstance(written, dict) else written
+    name = field(written, "type") if isinstance(written, dict) else written
     if definition["type"] not in ("list", "map") or name is None:
         return ""
     if name not in list(TYPES):
         raise InvalidPackage(f"{where}: the type in its {_ENTRY} must be one of {', '.join(TYPES)}")
     return str(name)
-
-
-def _description(text: Any) -> str:
-    return text[:_SHOWN] if isinstance(text, str) else ""
 
 
 def _constraint(clause: Any, where: str) -> tuple[str, Any]:
@@ -285,7 +271,3 @@ def _wrong_secret(given: Any) -> str:
     if set(reference) != {"name", "key"} or not all(isinstance(part, str) and part for part in reference.values()):
         return f"its secretRef wants exactly name and key, both text; {remedy}"
     return ""
-
-
-def _unescaped(text: str) -> str:
-    return text.replace("$${", "${")

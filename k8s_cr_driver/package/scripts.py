@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from k8s_cr_driver.objects.fields import field, mapping
-from k8s_cr_driver.package import tosca_meta, vnfd
+from k8s_cr_driver.package import files, tosca_meta, vnfd
 
 CREDENTIAL_SENDER = "credential_sender"
 OWN = {
@@ -94,9 +94,8 @@ def programs(folder: Path, paths: Iterable[str]) -> dict[str, str]:
     Python looks for modules in the folder of a script first. The digest is "" for what is no file of the package.
     """
     found: dict[str, str] = {}
-    base = folder.resolve()
     for path in paths:
-        file = _file(base, path)
+        file = files.inside(folder, path)
         if file is None:
             found[path] = ""
             continue
@@ -110,15 +109,6 @@ def code(folder: Path) -> Iterator[tuple[str, str]]:
     for file in sorted(folder.rglob("*")):
         if file.suffix in _IMPORTABLE and file.is_file():
             yield file.relative_to(folder).as_posix(), tosca_meta._digest_of("sha-256", file)
-
-
-def _file(base: Path, path: str) -> Path | None:
-    """The file with that path below a folder, None if there is none."""
-    try:
-        file = (base / path).resolve()
-        return file if file.is_relative_to(base) and file.is_file() else None
-    except (OSError, ValueError, RuntimeError):  # it is too long, has a null character, or a cycle of links
-        return None
 
 
 def _path(file: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.fields import similar
 from k8s_cr_driver.package import limits
-from k8s_cr_driver.package.parameters import _NAME, Declaration, _unescaped, _wrong, steps
+from k8s_cr_driver.package.parameters import _NAME, Declaration, _wrong, steps
 
 _REFERENCE = re.compile(rf"\$\$\{{|\$\{{(?P<name>{_NAME})(?P<inline>:=(?P<default>[^}}]*))?(?P<end>\}})?")
 """Matches without its end, too, where it is no reference: to look for the end from each start would be quadratic."""
@@ -69,7 +69,7 @@ def fill(value: Any, declarations: Mapping[str, Declaration], values: Mapping[st
         whole = _REFERENCE.fullmatch(text)
         if whole and whole["end"] and not _is_text(path):
             return found(whole)
-        return _REFERENCE.sub(lambda match: as_text(match) if match["end"] else _unescaped(match[0]), text)
+        return _REFERENCE.sub(lambda match: as_text(match) if match["end"] else match[0].replace("$${", "${"), text)
 
     def as_text(match: re.Match[str]) -> str:
         return _as_text(found(match), match, is_secret=declarations[match["name"]].secret)
