@@ -39,6 +39,7 @@ KEY = b"0123456789abcdef0123456789abcdef"
 TOKEN = "receiver-token-fedcba9876543210"
 SENDER = f"red/{BLUE}"
 NAME = f"{BLUE}_default_red"
+GATE = Gate(KEY, TOKEN)
 
 
 @dataclass
@@ -56,6 +57,17 @@ class Running:
     def stored(self) -> Path:
         return self.folder / f"{NAME}.kubeconfig"
 
+    @property
+    def port(self) -> int:
+        return urllib3.util.parse_url(self.url).port
+
+    def connected(self) -> ssl.SSLSocket:
+        """A client that has made its TLS handshake."""
+        context = ssl.create_default_context(cadata=self.ca)
+        client = context.wrap_socket(socket.create_connection(("127.0.0.1", self.port)), server_hostname="127.0.0.1")
+        client.settimeout(30)
+        return client
+
     def send(self, message: Envelope, **secrets: Any) -> None:
         given = Secrets(**{"hmac_key": KEY, "bearer_token": TOKEN, **secrets})
         with post.poster(Settings(self.url, {}, ca_bundle=self.ca), given, time.monotonic() + 30) as poster:
@@ -70,20 +82,23 @@ class Running:
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
+    with started(tmp_path) as one:
+        yield one
+
+
+@contextlib.contextmanager
+def started(folder: Path, gate: Gate = GATE, *, client_ca: bool = False) -> Iterator[Running]:
+    """Which demands certificates of clients with `client_ca`, of the CA of its own."""
     chain, ca = server_certificate()
-    (tmp_path / "server.pem").write_bytes(chain)
-    one = Running(tmp_path / "received", "", ca, chain)
-    with start(one, Gate(KEY, TOKEN), tmp_path) as server:
+    (folder / "server.pem").write_bytes(chain)
+    (folder / "ca.pem").write_text(ca)
+    one = Running(folder / "received", "", ca, chain)
+    context = receiver.tls_context(*[str(folder / "server.pem")] * 2, str(folder / "ca.pem") if client_ca else "")
+    with Receiver(("127.0.0.1", 0), context, gate, Store(one.folder), one.accepted.append, one.log.append) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        one.url = f"https://127.0.0.1:{server.server_address[1]}/"
         yield one
         server.shutdown()
-
-
-def start(one: Running, gate: Gate, folder: Path, client_ca: str = "") -> Receiver:
-    context = receiver.tls_context(str(folder / "server.pem"), str(folder / "server.pem"), client_ca)
-    server = Receiver(("127.0.0.1", 0), context, gate, Store(one.folder), one.accepted.append, one.log.append)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    one.url = f"https://127.0.0.1:{server.server_address[1]}/"
-    return server
 
 
 def test_a_kubeconfig_is_stored_for_its_user_alone_before_the_response(running: Running) -> None:
@@ -115,7 +130,6 @@ def test_nothing_that_clients_send_writes_a_line_of_the_log(running: Running, te
     bodies += [{**whole, "kubeconfig": one, "digest": envelope.digest(one)} for one in texts]
     for body in bodies:
         running.post(json.dumps(body).encode())
-    context, url = ssl.create_default_context(cadata=running.ca), urllib3.util.parse_url(running.url)
     sent, body = text.encode(), READY.body()
     headers = {"Authorization": f"Bearer {TOKEN}", **envelope.signed(KEY, SENDER, body, time.time())}
     requests = [(b"POST /" + sent, name, b"a") for name in ("Host",)] + [(sent + b" / ", "Host", b"a")]
@@ -123,9 +137,7 @@ def test_nothing_that_clients_send_writes_a_line_of_the_log(running: Running, te
     for line, name, value in requests:
         lines = [line + b" HTTP/1.1", *(f"{key}: {given}".encode() for key, given in headers.items() if key != name)]
         lines += [name.encode() + b": " + value, *([] if name == "Content-Length" else [b"Content-Length: %d" % len(body)])]
-        with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
-            plain = opened.enter_context(socket.create_connection(("127.0.0.1", url.port)))
-            client = opened.enter_context(context.wrap_socket(plain, server_hostname="127.0.0.1"))
+        with contextlib.suppress(OSError), running.connected() as client:
             client.sendall(b"\r\n".join([*lines, b"", body]))
             client.recv(1024)
     assert len(running.log) >= len(bodies)
@@ -203,25 +215,18 @@ def test_everything_is_synced_before_the_response(running: Running, monkeypatch:
 
 
 def test_with_a_ca_for_clients_their_certificate_is_enough(tmp_path: Path) -> None:
-    chain, ca = server_certificate()
-    (tmp_path / "server.pem").write_bytes(chain)
-    (tmp_path / "ca.pem").write_text(ca)
-    one = Running(tmp_path / "received", "", ca, chain)
-    with start(one, Gate(KEY), tmp_path, str(tmp_path / "ca.pem")) as server:
-        pem = chain.decode()
-        one.send(READY, bearer_token="", client_certificate=pem)
+    with started(tmp_path, Gate(KEY), client_ca=True) as one:
+        one.send(READY, bearer_token="", client_certificate=one.chain.decode())
         assert one.stored.exists()
         stranger = server_certificate()[0].decode()
         for certificate in ("", stranger):
             with pytest.raises(NotDelivered, match="no status"):
                 one.send(READY, bearer_token="", client_certificate=certificate)
         assert len(one.accepted) == 1
-        server.shutdown()
 
 
 def test_silent_clients_keep_nobody_else_waiting(running: Running) -> None:
-    port = int(running.url.rpartition(":")[2].strip("/"))
-    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(10)]
+    silent = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(10)]
     running.send(READY)
     for one in silent:
         one.close()
@@ -231,24 +236,17 @@ def test_silent_clients_keep_nobody_else_waiting(running: Running) -> None:
 def test_a_silent_client_holds_its_connection_for_a_limited_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receiver, "CONNECTIONS", 1)
     monkeypatch.setattr(receiver, "PATIENCE", 0.3)
-    chain, ca = server_certificate()
-    (tmp_path / "server.pem").write_bytes(chain)
-    one = Running(tmp_path / "received", "", ca, chain)
-    with start(one, Gate(KEY, TOKEN), tmp_path) as server, socket.create_connection(server.server_address[:2]):
+    with started(tmp_path) as one, socket.create_connection(("127.0.0.1", one.port)):
         one.send(READY)
         assert one.log[0] == "127.0.0.1: no response, TimeoutError"
         assert one.log[-1] == f"127.0.0.1: 204, ready default/red of VNF instance {BLUE}"
-        server.shutdown()
 
 
 def test_a_client_that_drips_holds_its_connection_for_a_limited_time(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(receiver, "LIFETIME", 0.3, raising=False)
-    port = int(running.url.rpartition(":")[2].strip("/"))
-    context = ssl.create_default_context(cadata=running.ca)
-    unsecured = socket.create_connection(("127.0.0.1", port))
-    secured = context.wrap_socket(socket.create_connection(("127.0.0.1", port)), server_hostname="127.0.0.1")
+    unsecured, secured = socket.create_connection(("127.0.0.1", running.port)), running.connected()
     secured.sendall(b"POST / HTTP/1.1\r\nX-Slow: ")
     unsecured.sendall(b"\x16\x03\x01\x02\x00")
 
@@ -265,10 +263,8 @@ def test_a_client_that_drips_holds_its_connection_for_a_limited_time(
 
 def test_silent_clients_of_one_address_leave_places_for_others(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receiver, "HEAD_WITHIN", 30)
-    port = int(running.url.rpartition(":")[2].strip("/"))
-    silent = [
-        socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.2", 0)) for _ in range(receiver.CONNECTIONS)
-    ]
+    address = ("127.0.0.1", running.port)
+    silent = [socket.create_connection(address, source_address=("127.0.0.2", 0)) for _ in range(receiver.CONNECTIONS)]
     running.send(READY)
     assert running.log == [f"127.0.0.1: 204, ready default/red of VNF instance {BLUE}"]
     for one in silent:
@@ -280,16 +276,11 @@ def test_a_client_holds_its_connection_for_a_shorter_time_until_its_headers_are_
 ) -> None:
     monkeypatch.setattr(receiver, "EACH", 2)
     monkeypatch.setattr(receiver, "HEAD_WITHIN", 2.0)
-    chain, ca = server_certificate()
-    (tmp_path / "server.pem").write_bytes(chain)
-    one = Running(tmp_path / "received", "", ca, chain)
-    with start(one, Gate(KEY, TOKEN), tmp_path) as server:
-        with contextlib.ExitStack() as silent:
-            for _ in range(2):
-                silent.enter_context(socket.create_connection(server.server_address[:2]))
-            one.send(READY)
-            assert len(one.log) >= 3 and one.log[-1].startswith("127.0.0.1: 204")
-        server.shutdown()
+    with started(tmp_path) as one, contextlib.ExitStack() as silent:
+        for _ in range(2):
+            silent.enter_context(socket.create_connection(("127.0.0.1", one.port)))
+        one.send(READY)
+        assert len(one.log) >= 3 and one.log[-1].startswith("127.0.0.1: 204")
 
 
 def test_a_client_that_sends_no_body_is_timed_out(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,10 +292,7 @@ def test_a_client_that_sends_no_body_is_timed_out(running: Running, monkeypatch:
         return accept(handler)
 
     monkeypatch.setattr(receiver._Handler, "_accept", impatient)
-    port = int(running.url.rpartition(":")[2].strip("/"))
-    context = ssl.create_default_context(cadata=running.ca)
-    with context.wrap_socket(socket.create_connection(("127.0.0.1", port)), server_hostname="127.0.0.1") as client:
-        client.settimeout(30)
+    with running.connected() as client:
         client.sendall(f"POST / HTTP/1.1\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 100\r\n\r\nxx".encode())
         assert client.recv(100).startswith(b"HTTP/1.0 408")
     assert running.log == ["127.0.0.1: 408, refused: the body has not arrived for 10 seconds"]
@@ -312,10 +300,7 @@ def test_a_client_that_sends_no_body_is_timed_out(running: Running, monkeypatch:
 
 
 def test_without_the_token_little_of_a_body_is_read(running: Running) -> None:
-    port = int(running.url.rpartition(":")[2].strip("/"))
-    context = ssl.create_default_context(cadata=running.ca)
-    with context.wrap_socket(socket.create_connection(("127.0.0.1", port)), server_hostname="127.0.0.1") as client:
-        client.settimeout(30)
+    with running.connected() as client:
         head = f"POST / HTTP/1.1\r\nContent-Length: {receiver.BODY_LIMIT}\r\n\r\n"
         client.sendall(head.encode() + b"x" * receiver.REFUSED_LIMIT)
         assert client.recv(100).startswith(b"HTTP/1.0 401")
@@ -415,7 +400,7 @@ def test_a_connection_for_which_there_is_no_thread_counts_no_longer(
 
     with monkeypatch.context() as full:
         full.setattr(threading.Thread, "start", refuse)
-        with socket.create_connection(("127.0.0.1", urllib3.util.parse_url(running.url).port)):
+        with socket.create_connection(("127.0.0.1", running.port)):
             assert refused.wait(10)
     running.send(READY)
     assert running.stored.exists()

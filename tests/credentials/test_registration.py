@@ -49,8 +49,14 @@ def workload(tls_api: FakeApi) -> FakeApi:
 
 
 @pytest.fixture
-def registrar(tmp_path: Path, cloud: Cloud) -> Registrar:
-    return Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append, LOCAL)
+def log() -> list[str]:
+    """Of the `registrar`."""
+    return []
+
+
+@pytest.fixture
+def registrar(tmp_path: Path, cloud: Cloud, log: list[str]) -> Registrar:
+    return Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), log.append, LOCAL)
 
 
 def retry_now(registrar: Registrar) -> None:
@@ -180,9 +186,7 @@ def test_a_cluster_that_fails_does_not_hold_up_another(
     wait_until(lambda: [vim["name"] for vim in cloud.vims.values()] == [NAME])
 
 
-def test_no_secret_is_in_the_log(registrar: Registrar, workload: FakeApi, cloud: Cloud) -> None:
-    log: list[str] = []
-    registrar.log = log.append
+def test_no_secret_is_in_the_log(registrar: Registrar, workload: FakeApi, cloud: Cloud, log: list[str]) -> None:
     registrar.store.accept(ready(workload))
     workload.fail(faults.status(403, "Forbidden"))
     registrar.reconcile()
@@ -244,10 +248,8 @@ def test_the_registrar_outlives_an_error_of_the_disk(
 
 
 def test_clusters_for_which_there_is_no_thread_are_registered_later(
-    registrar: Registrar, workload: FakeApi, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+    registrar: Registrar, workload: FakeApi, cloud: Cloud, monkeypatch: pytest.MonkeyPatch, log: list[str]
 ) -> None:
-    log: list[str] = []
-    registrar.log = log.append
     for cluster in ("default/red", "default/blue"):
         message = registrar.store.accept(replace(ready(workload), cluster=cluster))
 
@@ -285,11 +287,11 @@ def test_a_silent_cluster_holds_up_no_other(registrar: Registrar, workload: Fake
             wait_until(lambda: not cloud.vims)
 
 
-def test_no_token_is_requested_of_a_server_without_tls(registrar: Registrar, api: FakeApi, cloud: Cloud) -> None:
+def test_no_token_is_requested_of_a_server_without_tls(
+    registrar: Registrar, api: FakeApi, cloud: Cloud, log: list[str]
+) -> None:
     issue(api, OWN_TOKEN)
     api.ca_cert = ""
-    log: list[str] = []
-    registrar.log = log.append
     registrar.store.accept(ready(api))
     registrar.reconcile()
     assert not cloud.vims and "has an http server" in log[0]
@@ -297,11 +299,11 @@ def test_no_token_is_requested_of_a_server_without_tls(registrar: Registrar, api
 
 
 @pytest.mark.parametrize("url", ["https://mine.example.com", ""])
-def test_a_vim_of_somebody_else_is_left_alone(registrar: Registrar, workload: FakeApi, cloud: Cloud, url: str) -> None:
+def test_a_vim_of_somebody_else_is_left_alone(
+    registrar: Registrar, workload: FakeApi, cloud: Cloud, url: str, log: list[str]
+) -> None:
     mine = {"id": "1", "name": NAME, "description": "mine", "auth_url": url or workload.url, "auth_cred": {}}
     cloud.vims["1"] = dict(mine)
-    log: list[str] = []
-    registrar.log = log.append
     registrar.store.accept(message := ready(workload))
     registrar.reconcile()
     assert f"Tacker has a VIM {NAME} that somebody else has registered" in log[0]
@@ -311,10 +313,8 @@ def test_a_vim_of_somebody_else_is_left_alone(registrar: Registrar, workload: Fa
 
 
 def test_a_vim_that_somebody_has_described_anew_is_left_and_named(
-    registrar: Registrar, workload: FakeApi, cloud: Cloud
+    registrar: Registrar, workload: FakeApi, cloud: Cloud, log: list[str]
 ) -> None:
-    log: list[str] = []
-    registrar.log = log.append
     registrar.store.accept(message := ready(workload))
     registrar.reconcile()
     [vim] = cloud.vims.values()
@@ -324,10 +324,8 @@ def test_a_vim_that_somebody_has_described_anew_is_left_and_named(
     assert cloud.vims and f"VIM {NAME} has another description by now, so it is left" in log[-1]
 
 
-def test_nothing_that_a_workload_cluster_says_is_logged(registrar: Registrar, workload: FakeApi) -> None:
+def test_nothing_that_a_workload_cluster_says_is_logged(registrar: Registrar, workload: FakeApi, log: list[str]) -> None:
     """It has the admin's token, and could repeat it in any form."""
-    log: list[str] = []
-    registrar.log = log.append
     workload.fail(faults.status(403, "Forbidden", f"you have sent {TOKEN[::-1]}"))
     registrar.store.accept(ready(workload))
     registrar.reconcile()
@@ -369,10 +367,9 @@ def test_a_message_that_comes_while_a_try_fails_is_not_held_up(
     assert len(cloud.vims) == 1
 
 
-def test_it_connects_only_where_its_rules_permit(registrar: Registrar, workload: FakeApi, cloud: Cloud) -> None:
+def test_it_connects_only_where_its_rules_permit(registrar: Registrar, workload: FakeApi, cloud: Cloud, log: list[str]) -> None:
     """The sender decides what stands in a kubeconfig, and this host may be trusted where it leads."""
-    log: list[str] = []
-    registrar.log, registrar.judge = log.append, EndpointRules(option="--allow-endpoint")
+    registrar.judge = EndpointRules(option="--allow-endpoint")
     registrar.store.accept(ready(workload))
     registrar.reconcile()
     assert "127.0.0.1: resolves to an address to which no connection is permitted; the operator allows it by --allow" in log[0]
@@ -381,10 +378,8 @@ def test_it_connects_only_where_its_rules_permit(registrar: Registrar, workload:
 
 @pytest.mark.parametrize("what", ["url", "ca"])
 def test_a_vim_gets_no_other_url_or_ca_until_an_operator_confirms_it(
-    registrar: Registrar, workload: FakeApi, cloud: Cloud, what: str
+    registrar: Registrar, workload: FakeApi, cloud: Cloud, what: str, log: list[str]
 ) -> None:
-    log: list[str] = []
-    registrar.log = log.append
     registrar.store.accept(ready(workload))
     registrar.reconcile()
     before = {id: dict(vim) for id, vim in cloud.vims.items()}
@@ -463,10 +458,8 @@ def test_many_clusters_of_an_instance_have_a_few_threads(
 
 
 def test_a_cluster_that_never_opens_is_given_up_until_it_is_sent_again(
-    registrar: Registrar, workload: FakeApi, monkeypatch: pytest.MonkeyPatch
+    registrar: Registrar, workload: FakeApi, monkeypatch: pytest.MonkeyPatch, log: list[str]
 ) -> None:
-    log: list[str] = []
-    registrar.log = log.append
     monkeypatch.setattr(registration, "TRIES", 1)
     workload.fail(faults.internal(), times=2)
     registrar.store.accept(ready(workload))
