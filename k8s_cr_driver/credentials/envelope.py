@@ -42,6 +42,10 @@ WINDOW = 300
 _INSTANCE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SENDER = re.compile(rf"[-_.A-Za-z0-9]{{0,64}}/{_INSTANCE.pattern}")
 _CLUSTER = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")
+
+
 _FIELDS = ("event", "vnfInstanceId", "cluster", "endpoint", "kubeconfig", "digest", "sentAt")
 
 
@@ -59,7 +63,7 @@ class Envelope:
     """"" with `going` and `gone`."""
     digest: str
     """`digest` of the kubeconfig; with `going` and `gone` of the one that was sent last."""
-    sentAt: str = field(default_factory=lambda: _now())  # noqa: N815
+    sentAt: str = field(default_factory=_now)  # noqa: N815
     """RFC 3339, UTC, with microseconds."""
 
     def body(self) -> bytes:
@@ -130,25 +134,18 @@ def is_cluster(name: str) -> bool:
     return _CLUSTER.fullmatch(name) is not None
 
 
-def _now() -> str:
-    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")
-
-
 def _checks(envelope: Envelope) -> dict[str, bool]:
     is_ready = envelope.event == READY
+    is_url = len(envelope.endpoint) <= kubeconfig.URL_LIMIT and is_plain(envelope.endpoint)
     return {
         "event": envelope.event in _EVENTS,
         "vnfInstanceId": _INSTANCE.fullmatch(envelope.vnfInstanceId) is not None,
         "cluster": is_cluster(envelope.cluster),
-        "endpoint": _is_url(envelope.endpoint) or (not is_ready and not envelope.endpoint),
+        "endpoint": is_url or (not is_ready and not envelope.endpoint),
         "kubeconfig": bool(envelope.kubeconfig) is is_ready,
         "digest": not is_ready or envelope.digest == digest(envelope.kubeconfig),
         "sentAt": _is_moment(envelope),
     }
-
-
-def _is_url(text: str) -> bool:
-    return len(text) <= kubeconfig.URL_LIMIT and is_plain(text)
 
 
 def _is_moment(envelope: Envelope) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +90,10 @@ def metadata() -> Node:
     return _node("meta.v1.ObjectMeta")
 
 
-@functools.cache
+_nodes: dict[str, Node] = {}
+"""By their codes. A type is here before its fields are, because some types hold themselves."""
+
+
 def _node(code: str) -> Node:
     if code in _SIMPLE:
         return _SIMPLE[code]
@@ -98,32 +101,10 @@ def _node(code: str) -> Node:
         return {"type": "array", "items": _node(code[1:]), "nullable": True}
     if code[0] == "{":
         return {"type": "object", "additionalProperties": _node(code[1:]), "nullable": True}
-    fields: Mapping[str, str] = _data()["types"][code]
-    required = [name.rstrip("!") for name in fields if name.endswith("!")]
-    return {"type": "object", "properties": _Fields(fields), "required": required, "nullable": True}
-
-
-class _Fields(dict[str, Node]):
-    """The fields of a type, each made when it is read: some types hold themselves."""
-
-    def __init__(self, codes: Mapping[str, str]) -> None:
-        super().__init__()
-        self._codes = {name.rstrip("!"): code for name, code in codes.items()}
-
-    def __missing__(self, name: str) -> Node:
-        return _node(self._codes[name])
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return _node(self._codes[name]) if name in self._codes else default
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._codes
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._codes)
-
-    def __len__(self) -> int:
-        return len(self._codes)
-
-    def __bool__(self) -> bool:
-        return True
+    if code not in _nodes:
+        fields: Mapping[str, str] = _data()["types"][code]
+        required = [name.rstrip("!") for name in fields if name.endswith("!")]
+        properties: dict[str, Node] = {}
+        _nodes[code] = {"type": "object", "properties": properties, "required": required, "nullable": True}
+        properties.update({name.rstrip("!"): _node(of) for name, of in fields.items()})
+    return _nodes[code]

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from k8s_cr_driver.objects.fields import entries, mapping, pod_spec, similar, text
+from k8s_cr_driver.objects.fields import entries, mapping, similar, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, key_of, kind_of
 
 NETWORKS, RESOURCE = "k8s.v1.cni.cncf.io/networks", "k8s.v1.cni.cncf.io/resourceName"
@@ -76,11 +76,10 @@ def _missing(obj: Object, namespace: str, name: str, known: Iterable[tuple[str, 
 
 
 def _unrequested(obj: Object, template: Mapping[str, Any], networks: Iterable[Object]) -> Iterator[str]:
-    spec = mapping(template, "spec") if kind_of(obj) != GroupKind("", "Pod") else pod_spec(obj) or {}
     requested = {
         name
         for part in ("containers", "initContainers")
-        for container in entries(spec, part)
+        for container in entries(template, "spec", part)
         for kind in ("requests", "limits")
         for name in mapping(container, "resources", kind)
     }
