@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from k8s_cr_driver.objects.api_groups import is_builtin
+from k8s_cr_driver.objects.fields import Path, sequence, shown, walk
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 
 MergeKeys = Mapping[str, tuple[str, ...]]
@@ -50,8 +51,11 @@ _DEFAULTS = {"protocol": "TCP"}
 def repeated_merge_keys(obj: Object) -> Iterator[tuple[str, str]]:
     """(field path, names of the merge keys) of each list entry of a built-in kind whose merge key an earlier entry has."""
     kind = kind_of(obj)
-    if is_builtin(kind):
-        yield from _walk(obj, "", _BY_KIND.get(kind, {}))
+    for path, value in walk(obj) if is_builtin(kind) else ():
+        keys = _keys_within(path, value, _BY_KIND.get(kind, {})) if isinstance(value, dict) else {}
+        for name in keys:
+            for index, key in repeated(sequence(value, name), keys[name]):
+                yield shown((*path, name, index)), key
 
 
 def repeated(entries: list[Any], keys: tuple[str, ...]) -> Iterator[tuple[int, str]]:
@@ -69,19 +73,9 @@ def repeated(entries: list[Any], keys: tuple[str, ...]) -> Iterator[tuple[int, s
         seen.add(identity)
 
 
-def _walk(value: Any, path: str, own: MergeKeys) -> Iterator[tuple[str, str]]:
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _walk(item, f"{path}[{index}]", own)
-    elif isinstance(value, dict):
-        keys = own
-        if isinstance(value.get("containers"), list):
-            keys = _POD
-        elif path.endswith("]") and "ontainers[" in path.rpartition(".")[2]:
-            keys = _CONTAINER
-        for name, item in value.items():
-            field = f"{path}.{name}" if path else name
-            if isinstance(item, list) and name in keys:
-                for index, key in repeated(item, keys[name]):
-                    yield f"{field}[{index}]", key
-            yield from _walk(item, field, own)
+def _keys_within(path: Path, value: Object, own: MergeKeys) -> MergeKeys:
+    """The keys of the lists in a mapping; `own` are those of the kind of its object."""
+    if isinstance(value.get("containers"), list):
+        return _POD
+    is_container = len(path) > 1 and str(path[-2]).endswith("ontainers") and isinstance(path[-1], int)
+    return _CONTAINER if is_container else own

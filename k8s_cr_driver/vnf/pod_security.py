@@ -14,7 +14,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from k8s_cr_driver.objects.fields import mapping
+from k8s_cr_driver.objects.fields import mapping, shown, walk
+from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.vnf import other_namespaces
 
 _CAPABILITIES = frozenset(
@@ -64,20 +65,15 @@ Rule = Callable[[Any, Home], Iterator[str]]
 """Of a field's value: what is wrong, each with the rest of the path, if there is one."""
 
 
-def violations(value: Any, home: Home, path: str = "") -> Iterator[str]:
+def violations(manifest: Object, home: Home) -> Iterator[str]:
     """Texts `PATH: REASON` for a manifest."""
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from violations(item, home, f"{path}[{index}]")
-    elif isinstance(value, dict):
-        if value.get("selector") and _is_claim(value):
-            yield f"{path}.selector: {_CHOOSES_VOLUME}"
-        for name, item in value.items():
-            place = f"{path}.{name}" if path else str(name)
-            for rules in (_RULES, {} if home.addresses else _ADDRESSES):
-                if rule := rules.get(_ANNOTATIONS if str(name).endswith(_ENDINGS) else name):
-                    yield from (f"{place}{found}" for found in rule(item, home))
-            yield from violations(item, home, place)
+    for path, value in walk(manifest):
+        if isinstance(value, dict) and value.get("selector") and _is_claim(value):
+            yield f"{shown(path)}.selector: {_CHOOSES_VOLUME}"
+        name = str(path[-1]) if path else ""
+        for rules in (_RULES, {} if home.addresses else _ADDRESSES):
+            if rule := rules.get(_ANNOTATIONS if name.endswith(_ENDINGS) else name):
+                yield from (f"{shown(path)}{found}" for found in rule(value, home))
 
 
 def _is_on(value: Any) -> bool:
