@@ -80,14 +80,8 @@ def test_parsed_definitions_that_grow_by_aliases_are_refused() -> None:
 
 def test_a_bound_of_a_constraint_is_a_scalar_or_a_list_of_them() -> None:
     for bound in ({"a": 1}, [[1]], 2**20000):
-        given = {"A": {"type": "string", "constraints": [{"valid_values": bound}]}}
-        instantiate = {"inputs": {"additional_parameters": {"type": "r"}}}
-        content = {
-            "node_types": {"vnf": {"interfaces": {"Vnflcm": {"instantiate": instantiate}}}},
-            "data_types": {"r": {"properties": {"parameters": {"type": "p"}}}, "p": {"properties": given}},
-        }
         with pytest.raises(InvalidPackage, match=r"parameter A .* bound of its constraint valid_values must be text, a number"):
-            parameters.declared({"a": content})
+            parameters.declared(constrained({"valid_values": bound}))
 
 
 @pytest.mark.parametrize("value", ["2001-99-99", "!!int ''", "!!timestamp x", "!!bool x", "!!float x"])

@@ -201,63 +201,54 @@ def tab(api: FakeApi) -> CustomResource:
     return CustomResource(api.get("CronTab", "default", "tab"), SELECTING)
 
 
-def unfinished(heal: Healing, meanwhile: Callable[[], None]) -> list[str]:
-    """What a heal of a VNFC that is no more waits for after what happens `meanwhile`."""
-    replacement = heal.replacement({"Web": {"none"}}, everything=False, recreate=False)
-    meanwhile()
-    return [report.message for report in replacement.unfinished()]
+def resized(size: int, pods: int) -> Callable[[FakeApi], None]:
+    return lambda api: resize(api, size, pods)
 
 
-def test_selected_pods_of_an_object_that_is_made_again_are_counted_by_what_is_found(api: FakeApi, tab: CustomResource) -> None:
+def without(api: FakeApi) -> None:
     api.delete("CronTab", "default", "tab")
-    with healing(api, Web=tab) as heal:
-        assert unfinished(heal, lambda: put_tab(api, size=2, pods=4)) == []
 
 
-@pytest.mark.parametrize(("size", "pods"), [(1, 2), (3, 6)])
-def test_selected_pods_of_an_object_whose_count_had_drifted_may_be_more_or_fewer(
-    api: FakeApi, tab: CustomResource, size: int, pods: int
+def lost(api: FakeApi) -> None:
+    api.delete("Pod", "default", "tab-3")
+
+
+def healed_and_lost(api: FakeApi) -> None:
+    """The manifest, applied again, undoes what others have changed."""
+    api.edit("CronTab", "default", "tab", lambda live: live["spec"].update(schedule="1 * * * *"))
+    lost(api)
+
+
+def surge(api: FakeApi) -> None:
+    put_pod(api, api.get("CronTab", "default", "tab"), "tab-4")
+    api.set_status("Pod", "default", "tab-4", {"phase": "Pending"})
+
+
+@pytest.mark.parametrize(
+    ("before", "meanwhile", "awaited"),
+    [
+        pytest.param(without, lambda api: put_tab(api, size=2, pods=4), [], id="made again"),
+        pytest.param(resized(1, 2), resized(2, 4), [], id="the count had drifted down"),
+        pytest.param(resized(3, 6), resized(2, 4), [], id="the count had drifted up"),
+        pytest.param(None, resized(1, 2), [], id="an autoscaler takes a replica"),
+        pytest.param(None, resized(3, 6), [], id="an autoscaler adds a replica"),
+        pytest.param(None, resized(3, 1), ["VDU Web has 1 of 4 VNFCs"], id="at least one for each replica"),
+        pytest.param(None, lost, ["VDU Web has 3 of 4 VNFCs"], id="as many as before"),
+        pytest.param(None, surge, ["VDU Web has 4 of 5 VNFCs"], id="each that is found"),
+        pytest.param(None, healed_and_lost, ["VDU Web has 3 of 4 VNFCs"], id="the heal changed the owner"),
+    ],
+)
+def test_which_selected_pods_a_heal_waits_for(
+    api: FakeApi,
+    tab: CustomResource,
+    before: Callable[[FakeApi], None] | None,
+    meanwhile: Callable[[FakeApi], None],
+    awaited: list[str],
 ) -> None:
-    resize(api, size, pods)
+    """Of two replicas with two Pods each, of which the VNFC to be healed is no more."""
+    if before:
+        before(api)
     with healing(api, Web=tab) as heal:
-        assert unfinished(heal, lambda: resize(api, 2, 4)) == []
-
-
-@pytest.mark.parametrize(("size", "pods"), [(1, 2), (3, 6)])
-def test_an_autoscaler_may_change_the_count_while_selected_pods_are_healed(
-    api: FakeApi, tab: CustomResource, size: int, pods: int
-) -> None:
-    with healing(api, Web=tab) as heal:
-        assert unfinished(heal, lambda: resize(api, size, pods)) == []
-
-
-def test_of_an_object_that_has_changed_at_least_one_selected_pod_for_each_replica_is_waited_for(
-    api: FakeApi, tab: CustomResource
-) -> None:
-    with healing(api, Web=tab) as heal:
-        assert unfinished(heal, lambda: resize(api, 3, 1)) == ["VDU Web has 1 of 4 VNFCs"]
-
-
-def test_selected_pods_of_an_object_as_it_was_are_to_be_as_many_as_before(api: FakeApi, tab: CustomResource) -> None:
-    with healing(api, Web=tab) as heal:
-        assert unfinished(heal, lambda: api.delete("Pod", "default", "tab-3")) == ["VDU Web has 3 of 4 VNFCs"]
-
-
-def test_each_selected_pod_is_to_be_ready_also_if_there_are_more_than_before(api: FakeApi, tab: CustomResource) -> None:
-    def surge() -> None:
-        put_pod(api, api.get("CronTab", "default", "tab"), "tab-4")
-        api.set_status("Pod", "default", "tab-4", {"phase": "Pending"})
-
-    with healing(api, Web=tab) as heal:
-        assert unfinished(heal, surge) == ["VDU Web has 4 of 5 VNFCs"]
-
-
-def test_a_lost_pod_is_waited_for_though_the_heal_has_changed_its_owner(api: FakeApi, tab: CustomResource) -> None:
-    """Two replicas of two Pods each; the manifest, applied again, undoes what others have changed."""
-
-    def heals() -> None:
-        api.edit("CronTab", "default", "tab", lambda live: live["spec"].update(schedule="1 * * * *"))
-        api.delete("Pod", "default", "tab-3")
-
-    with healing(api, Web=tab) as heal:
-        assert unfinished(heal, heals) == ["VDU Web has 3 of 4 VNFCs"]
+        replacement = heal.replacement({"Web": {"none"}}, everything=False, recreate=False)
+        meanwhile(api)
+        assert [report.message for report in replacement.unfinished()] == awaited

@@ -44,13 +44,6 @@ def test_an_object_that_is_annotated_for_one_vdu_is_not_another_by_its_name() ->
     assert {vdu: one.key.namespace for vdu, one in found.items()} == {"VDU1": "blue", "VDU2": "default"}
 
 
-@pytest.mark.parametrize("names", [[], ["other"]])
-def test_a_vdu_that_names_nothing_is_an_error_with_the_remedy(names: list[str]) -> None:
-    remedy = rf"named 'web'\. Annotate exactly one object with {VDU}: VDU1"
-    with pytest.raises(InvalidPackage, match=rf"VDU VDU1 is no object.*{remedy}"):
-        assign([resource_for(config_map("web")), *map(deployment, names)], {"VDU1": node("web")})
-
-
 def test_of_a_part_of_a_package_only_the_vdus_that_are_there_are_assigned() -> None:
     nodes = {"VDU1": node("web"), "VDU2": node("db")}
     assert assign([deployment("web")], nodes, partial=True).keys() == {"VDU1"}
@@ -58,20 +51,26 @@ def test_of_a_part_of_a_package_only_the_vdus_that_are_there_are_assigned() -> N
         assign([deployment("web"), deployment("web", kind="StatefulSet")], nodes, partial=True)
 
 
-def test_a_vdu_that_names_two_things_is_an_error_that_lists_them() -> None:
-    objects = [deployment("web"), deployment("web", kind="StatefulSet")]
-    with pytest.raises(InvalidPackage, match=r"several objects: Deployment.apps default/web, StatefulSet.apps default/web\."):
-        assign(objects, {"VDU1": node("web")})
+ONE, TWO = {"VDU1": node("web")}, {"VDU1": node("web"), "VDU2": node("web")}
+BOTH = [deployment("web"), deployment("web", kind="StatefulSet")]
+NO_OBJECT = rf"VDU VDU1 is no object.*named 'web'\. Annotate exactly one object with {VDU}: VDU1"
 
 
-def test_two_vdus_that_name_one_object_are_an_error() -> None:
-    with pytest.raises(InvalidPackage, match=r"VDUs VDU1 and VDU2 are one object: Deployment\.apps default/web\."):
-        assign([deployment("web")], {"VDU1": node("web"), "VDU2": node("web")})
-
-
-def test_an_annotation_that_names_no_vdu_is_an_error_that_lists_those_there_are() -> None:
-    with pytest.raises(InvalidPackage, match=r"Deployment.apps default/web: .* names 'VDU9'.* Its VDUs: VDU1, VDU2\."):
-        assign([deployment("web", vdu="VDU9")], {"VDU2": node("a"), "VDU1": node("b")})
+@pytest.mark.parametrize(
+    ("objects", "nodes", "words"),
+    [
+        ([resource_for(config_map("web"))], ONE, NO_OBJECT),
+        ([deployment("other")], ONE, NO_OBJECT),
+        (BOTH, ONE, r"VDU1 is several objects: Deployment.apps default/web, StatefulSet.apps default/web\."),
+        ([deployment("web")], TWO, r"VDUs VDU1 and VDU2 are one object: Deployment\.apps default/web\."),
+        ([deployment("web", vdu="VDU9")], TWO, r"Deployment.apps default/web: .* names 'VDU9'.* Its VDUs: VDU1, VDU2\."),
+    ],
+)
+def test_what_is_no_object_of_its_own_is_an_error_with_the_remedy(
+    objects: list[CustomResource], nodes: dict[str, Object], words: str
+) -> None:
+    with pytest.raises(InvalidPackage, match=words):
+        assign(objects, nodes)
 
 
 def test_each_object_is_looked_at_once_for_any_number_of_vdus(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 
 import pytest
 
@@ -18,7 +19,6 @@ from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import vnfcs
-from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.vnf.vnfcs import Vnfc
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import BLUE, crontab, crontab_crd, obj, scalable
@@ -36,16 +36,12 @@ def ours(manifest: Object) -> Object:
     return manifest
 
 
-def read(client: Client, vdus: VduObjects) -> list[vnfcs.Vnfc]:
-    return vnfcs.listed(vdus, vnfcs.members(client, BLUE, vdus), 100)
-
-
-def collect(api: FakeApi, vdus: dict[str, Object]) -> list[Vnfc]:
+def collect(api: FakeApi, vdus: Mapping[str, Object | CustomResource]) -> list[Vnfc]:
+    objects = {vdu: one if isinstance(one, CustomResource) else resource_for(one) for vdu, one in vdus.items()}
     with Connection(Endpoint(api.url)) as connection:
-        resources = discover(connection)
+        client = Client(connection, discover(connection))
         api.requests.clear()
-        objects = {vdu: resource_for(manifest) for vdu, manifest in vdus.items()}
-        return read(Client(connection, resources), objects)
+        return vnfcs.listed(objects, vnfcs.members(client, BLUE, objects), 100)
 
 
 def test_the_pods_of_several_vdus_in_one_list_a_kind(api: FakeApi) -> None:
@@ -148,8 +144,7 @@ def test_the_pods_that_the_status_of_a_custom_resource_selects_are_its_vnfcs(api
         api.put(manifest)
     api.set_status("CronTab", "default", "tab", {"selector": "app in (web),!retired"})
     vdus = {"VDU1": CustomResource(tab, crd), "VDU2": CustomResource(new, crd)}
-    with Connection(Endpoint(api.url)) as connection:
-        found = read(Client(connection, discover(connection)), vdus)
+    found = collect(api, vdus)
     assert {one.vdu for one in found} == {"VDU1"}
     assert {one.id for one in found} == {name for name in api.names("Pod") if name.startswith("web")}
 
@@ -168,8 +163,7 @@ def test_selected_pods_of_a_deleted_controller_are_no_vnfcs(api: FakeApi) -> Non
         spec = {"containers": [{"name": "c", "image": "i"}]}
         api.put(controllers.owned(owner, "v1", "Pod", f"{name}-0", spec=spec, labels={"app": "web"}))
     api.delete("ReplicaSet", "default", "going")
-    with Connection(Endpoint(api.url)) as connection:
-        found = read(Client(connection, discover(connection)), {"VDU1": CustomResource(tab, crd)})
+    found = collect(api, {"VDU1": CustomResource(tab, crd)})
     assert [one.id for one in found] == ["stays-0"]
     assert len(api.names("Pod")) == 3
 
@@ -181,10 +175,7 @@ def test_an_object_without_children_has_one_stable_vnfc_for_each_replica(api: Fa
     for manifest in (crd, sized, one):
         api.put(manifest)
     vdus = {"VDU1": CustomResource(sized, crd), "VDU2": CustomResource(one)}
-    with Connection(Endpoint(api.url)) as connection:
-        resources = discover(connection)
-        api.requests.clear()
-        found = read(Client(connection, resources), vdus)
+    found = collect(api, vdus)
     assert [(one.id, one.vdu) for one in found] == [("tab-1", "VDU1"), ("tab-0", "VDU1"), ("one-0", "VDU2")]
     assert len(api.requests) == 1
 
@@ -194,8 +185,7 @@ def test_vnfcs_are_sorted_by_the_numbers_in_their_names(api: FakeApi) -> None:
     tab["spec"]["size"] = 12
     for manifest in (crd, tab):
         api.put(manifest)
-    with Connection(Endpoint(api.url)) as connection:
-        found = read(Client(connection, discover(connection)), {"VDU1": CustomResource(tab, crd)})
+    found = collect(api, {"VDU1": CustomResource(tab, crd)})
     assert [one.id for one in found] == [f"tab-{index}" for index in range(11, -1, -1)]
 
 
@@ -234,9 +224,7 @@ def test_bare_pods_with_the_same_labels_are_one_vnfc_each(api: FakeApi) -> None:
     for pod in pods.values():
         pod["metadata"]["labels"] = {"app": "x", INSTANCE_LABEL: BLUE}
         api.put({**pod, "status": {"phase": "Running"}})
-    with Connection(Endpoint(api.url)) as connection:
-        vdus = {name: resource_for(pod) for name, pod in pods.items()}
-        found = read(Client(connection, discover(connection)), vdus)
+    found = collect(api, pods)
     assert sorted((one.vdu, one.id) for one in found) == [("a", "a"), ("b", "b")]
 
 
