@@ -6,6 +6,13 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
+_WHOLE = """\
+size=$1; shift
+given=$(cat; echo .); given=${given%.}
+if [ "$(printf %s "$given" | wc -c)" -ne "$size" ]; then echo "its input was cut" >&2; exit 74; fi
+printf %s "$given" | "$@"
+"""
+"""Runs a program once all of its input is there. sshd(8) ends the input when the connection ends, as if that were all."""
 OUTPUT_LIMIT = 4 * 1024 * 1024
 """Bytes of a command's output; a command that prints more is ended."""
 
@@ -27,7 +34,9 @@ class Command:
     @property
     def line(self) -> str:
         """As SSH transports it: quoted for the login shell of the other side."""
-        return shlex.join((*(("sudo", "--non-interactive", "--") if self.as_root else ()), *self.argv))
+        root = ("sudo", "--non-interactive", "--") if self.as_root else ()
+        whole = ("sh", "-c", _WHOLE, "sh", str(len(self.stdin.encode()))) if self.stdin else ()
+        return shlex.join((*root, *whole, *self.argv))
 
 
 def script(what: str, text: str, *args: str, stdin: str = "", within: float = 60.0, secrets: tuple[str, ...] = ()) -> Command:

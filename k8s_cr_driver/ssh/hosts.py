@@ -125,6 +125,7 @@ async def _connect(host: Host) -> asyncssh.SSHClientConnection:
             known_hosts=(trusted, authorities, []),
             config=None,
             agent_path=None,
+            compression_algs=None,  # asyncssh does not limit what a packet becomes
             connect_timeout=CONNECT_WITHIN,
             login_timeout=CONNECT_WITHIN,
             keepalive_interval=KEEPALIVE,

@@ -128,7 +128,9 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def serving(principals: Sequence[str] | None = None, address: str = "127.0.0.1", port: int = 0) -> Iterator[Server]:
+def serving(
+    principals: Sequence[str] | None = None, address: str = "127.0.0.1", port: int = 0, compression: Sequence[str] = ("none",)
+) -> Iterator[Server]:
     """The server runs in a loop of its own. `principals`: those of the certificate of its key; without any, all hosts."""
     one, loop = Server(), asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
@@ -141,6 +143,7 @@ def serving(principals: Sequence[str] | None = None, address: str = "127.0.0.1",
         if principals is not None:
             signed = one.signing_key.generate_host_certificate(one.key, "node-1", principals=principals)
             options = {"server_host_keys": [(one.key, signed)], "send_server_host_keys": False}
+        options["compression_algs"] = list(compression)
         return await asyncssh.create_server(authentication, address, port, process_factory=run, encoding=None, **options)
 
     acceptor = asyncio.run_coroutine_threadsafe(listen(), loop).result(20)

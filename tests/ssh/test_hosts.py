@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import asyncssh
 import pytest
@@ -87,6 +89,12 @@ def test_a_deadline_does_not_wait_for_the_server(server: Server, hosts: Hosts, m
     assert time.monotonic() - started < 10
 
 
+def test_a_server_that_compresses_is_refused(hosts: Hosts) -> None:
+    """A packet of 256 KiB would become one of 256 MiB before anything counts it."""
+    with serving(compression=["zlib@openssh.com"]) as one, pytest.raises(Unreachable, match="compression"):
+        hosts.run(one.host(), Command("a look", ("true",)))
+
+
 def test_a_command_that_floods_is_ended(server: Server, hosts: Hosts) -> None:
     with pytest.raises(HostError, match="printed more than 4 MiB and was ended"):
         hosts.run(server.host(), Command("the script", ("yes",)))
@@ -153,6 +161,27 @@ def test_a_file_is_replaced_whole_and_stays_when_its_check_fails(server: Server,
     assert path.read_text() == "right\n"
     assert [one.name for one in path.parent.iterdir()] == ["haproxy.cfg"]
     assert hashlib.sha256(path.read_bytes()).hexdigest() == right.digest
+
+
+@pytest.mark.parametrize("part", [0.0, 0.5, 1.0])
+def test_a_command_whose_input_is_cut_does_nothing(server: Server, tmp_path: Path, part: float) -> None:
+    """sshd(8) ends the input of a command when the conductor dies, as if that were all of it."""
+    path, before, after = tmp_path / "fstab", "UUID=1 / ext4\n", "UUID=1 / ext4\nUUID=2 /volume ext4 ü\n\n"
+    path.write_text(before)
+    command = files.replace(File(str(path), after))
+
+    async def cut() -> None:
+        key = asyncssh.import_private_key(server.host().private_key)
+        options: dict[str, Any] = {"username": "admin", "client_keys": [key], "known_hosts": None, "config": None}
+        async with asyncssh.connect("127.0.0.1", server.port, **options) as connection:
+            process: Any = await connection.create_process(command.line, encoding=None)
+            whole = command.stdin.encode()
+            process.stdin.write(whole[: int(part * len(whole))])
+            process.stdin.write_eof()
+            await process.wait()
+
+    asyncio.run(cut())
+    assert path.read_text() == (after if part == 1 else before)
 
 
 LINES = [f"MIIEpAIBAAKCAQEA{line:054}" for line in range(20)]
