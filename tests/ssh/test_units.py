@@ -81,6 +81,14 @@ def test_a_step_has_its_input_its_output_and_its_status(folder: Path, status: in
     assert not (folder / "steps" / "one.input").exists(), "it may have secrets"
 
 
+def test_what_a_step_prints_is_read_by_root_only(folder: Path) -> None:
+    """`kubeadm init` prints a token. The folder may be there before, made for a script of the package."""
+    kept = folder / "steps"
+    kept.mkdir(mode=0o755)
+    assert ended(start("echo --token abcdef.0123456789abcdef"))[1] == 0
+    assert kept.stat().st_mode & 0o777 == 0o700
+
+
 def test_a_step_that_runs_already_is_waited_for_and_not_started_again(folder: Path) -> None:
     end = folder / "end"
     first = start(f"echo begun; until [ -e {end} ]; do sleep 0.02; done; echo done")
