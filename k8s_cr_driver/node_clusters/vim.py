@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from k8s_cr_driver.credentials import service_account, tacker
+from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube import kubeconfig, workload
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -34,6 +35,12 @@ def of_cluster(admin: str, where: inventory.Endpoint, judge: Judge) -> Object:
         "interfaceInfo": {"endpoint": endpoint.url, "ssl_ca_cert": endpoint.ca},
         "accessInfo": {"bearer_token": token},
     }
+
+
+def check_name(instance: Mapping[str, Any], name: str) -> None:
+    """Raises InvalidRequest for the name of another entry, such as that of the OpenStack project with the servers."""
+    if (kind := text(instance, CONNECTION, name, "vimType")) not in ("", VIM_TYPE):
+        raise InvalidRequest(f"vim_name: {name} is the VIM of type {kind} in vimConnectionInfo; choose another name")
 
 
 def add(instance: Object, name: str, entry: Mapping[str, Any]) -> None:

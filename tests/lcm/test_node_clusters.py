@@ -96,6 +96,14 @@ def test_an_operation_that_changes_no_node_touches_nothing(operation: str, remov
     assert returned["vnf_instance"]["vimConnectionInfo"] == VIMS
 
 
+@pytest.mark.parametrize("operation", ["instantiate_end", "scale_end", "terminate_start"])
+def test_a_cluster_does_not_take_the_place_of_another_vim(operation: str) -> None:
+    """Without the entry of the OpenStack project nobody could remove the servers."""
+    returned, failure = call(operation, {**PARAMETERS, "vim_name": "vim1"})
+    assert "vim_name: vim1 is the VIM of type ETSINFV.OPENSTACK_KEYSTONE.V_3 in vimConnectionInfo" in failure
+    assert returned["vnf_instance"]["vimConnectionInfo"] == VIMS
+
+
 def test_without_an_openstack_vim_there_are_no_servers() -> None:
     given = {
         "operation": "heal_end",
