@@ -16,7 +16,7 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.lcm import conf, hook
 from k8s_cr_driver.logs import logger
 from k8s_cr_driver.node_clusters import load_balancer
-from k8s_cr_driver.node_clusters.node_ports import EXPOSES, TCP, WITHDRAWS, check_address, of_request, of_service
+from k8s_cr_driver.node_clusters.node_ports import EXPOSES, MOST, TCP, WITHDRAWS, check_address, of_request, of_service
 from k8s_cr_driver.objects.fields import entries, mapping, text, texts
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from k8s_cr_driver.ssh import host_keys
@@ -44,6 +44,8 @@ def node_ports(call: hook.Call) -> None:
     host, judge = _host(call, given, project)
     with hook.deadline(WITHIN):
         ports = [] if withdraws else sorted(set(_ports(call)))
+        if len(ports) > MOST:
+            raise InvalidRequest(f"the instance's Services have {len(ports)} NodePorts; a load balancer takes up to {MOST}")
         # Before the change: what a crash has left is withdrawn by the rollback.
         settings = {key: value for key, value in given.items() if key != "ssh_password"}
         kept = {"settings": settings, "ports": ports or stored.get("ports", [])}

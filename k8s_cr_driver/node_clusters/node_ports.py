@@ -18,6 +18,8 @@ EXPOSES = (
 )
 WITHDRAWS = ("terminate_start", "instantiate_rollback_end")
 PORTS = range(1024, 65536)
+MOST = 1000
+"""NodePorts of one cluster, or of one CNF: others use the load balancer, too."""
 TCP = "TCP"
 _TABLE: checks.Table = {
     "load_balancer": checks.is_name,

@@ -123,6 +123,14 @@ def test_the_project_is_not_what_a_user_has_written_into_the_metadata(conductor:
     assert "the operator has blue for other projects" in conductor.run("heal_end", failing=True)
 
 
+def test_a_cnf_does_not_take_the_whole_load_balancer(conductor: Conductor, tls_api: FakeApi, balancer: Machine) -> None:
+    """Whose cluster may be one of its own making, and lists what it likes."""
+    conductor.define()
+    tls_api.put(service("web", *(("TCP", port) for port in range(30000, 31001))))
+    assert "have 1001 NodePorts; a load balancer takes up to 1000" in conductor.run("instantiate_end", NAMED, failing=True)
+    assert balancer.server.logins == 0
+
+
 def test_a_second_run_reloads_nothing(conductor: Conductor, tls_api: FakeApi, balancer: Machine) -> None:
     conductor.define()
     tls_api.put(service("web", ("TCP", 30080)))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from k8s_cr_driver.node_clusters import balancers, checks
+from k8s_cr_driver.node_clusters.node_ports import MOST
 from k8s_cr_driver.node_clusters.parameters import SETTINGS, Parameters, Way, over
 from k8s_cr_driver.node_clusters.parameters import read as read_common
 from k8s_cr_driver.node_clusters.storage import parameters as storage
@@ -30,8 +31,6 @@ OURS = {
     "supplementary_addresses_in_ssl_keys": "external_lb_param",
 }
 """Settings of kubespray that follow from a parameter."""
-NODE_PORTS = 1000
-"""Entries of the list."""
 # Without spaces, `%` and `{`, which OpenSSH and Ansible would interpret in a path.
 _FOLDER = re.compile(r"/[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+){0,31}")
 _SETTING = re.compile(r"[a-z_][a-z0-9_]{0,99}")
@@ -151,10 +150,10 @@ def _are_settings(value: Any) -> str:
 
 
 def _are_ports(value: Any) -> str:
-    is_right = isinstance(value, list) and len(value) <= NODE_PORTS and all(
+    is_right = isinstance(value, list) and len(value) <= MOST and all(
         type(one) is int and 1 <= one <= 65535 for one in value
     )
-    return "" if is_right else f"must be a list of up to {NODE_PORTS} NodePorts"
+    return "" if is_right else f"must be a list of up to {MOST} NodePorts"
 
 
 _TABLES: Mapping[str, checks.Table] = {
