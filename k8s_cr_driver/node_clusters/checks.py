@@ -14,6 +14,7 @@ from k8s_cr_driver.ssh import host_keys
 Check = Callable[[Any], str]
 Table = Mapping[str, Check]
 """The fields of a mapping, each with its check."""
+PATHS = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _VERSION = re.compile(r"v?1\.\d{1,3}\.\d{1,3}")
@@ -72,8 +73,8 @@ def is_path(value: Any) -> str:
 
 
 def are_paths(value: Any) -> str:
-    is_right = isinstance(value, list) and all(isinstance(one, str) and is_inside(one) for one in value)
-    return "" if is_right else "must be a list of paths in the package"
+    is_right = isinstance(value, list) and len(value) <= PATHS and all(isinstance(one, str) and is_inside(one) for one in value)
+    return "" if is_right else f"must be a list of paths in the package, of {PATHS} at most"
 
 
 def are_keys(value: Any) -> str:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -12,7 +11,7 @@ from k8s_cr_driver.node_clusters.inventory import Node
 from k8s_cr_driver.node_clusters.kubeadm import configuration, etcd
 from k8s_cr_driver.node_clusters.kubeadm.balancing import UNITS
 from k8s_cr_driver.objects.decoding import decoded
-from k8s_cr_driver.objects.fields import entries, mapping, text
+from k8s_cr_driver.objects.fields import entries, mapping, text, texts
 from k8s_cr_driver.ssh.command import Command, script
 from k8s_cr_driver.ssh.units import FOLDER, UNFINISHED
 
@@ -131,7 +130,7 @@ def of_cluster(by: Node, masters: Iterable[Node]) -> Command:
 def read_cluster(output: str) -> Cluster:
     """Of what `of_cluster` prints. ValueError for anything else."""
     nodes, members, *healthy = output.splitlines()
-    found = tuple(_member(one, healthy) for one in entries(json.loads(members), "members"))
+    found = tuple(_member(one, healthy) for one in entries(decoded(members.encode()), "members"))
     return dataclasses.replace(read_nodes(nodes), members=found)
 
 
@@ -158,6 +157,5 @@ def _is_ready(node: Mapping[str, object]) -> bool:
 
 
 def _member(listed: Mapping[str, object], healthy: Iterable[str]) -> Member:
-    urls = [url for url in listed.get("peerURLs", []) if isinstance(url, str)]  # type: ignore[attr-defined]
-    address = urls[0].rpartition(":")[0].rpartition("/")[2] if urls else ""
+    address = next(iter(texts(listed, "peerURLs")), "").rpartition(":")[0].rpartition("/")[2]
     return Member(text(listed, "ID"), text(listed, "name"), address, address in set(healthy))

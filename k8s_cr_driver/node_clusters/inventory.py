@@ -186,7 +186,8 @@ def _vnfcs(instance: Mapping[str, Any], group: Group) -> list[Mapping[str, Any]]
 def _is_of(instance: Mapping[str, Any], vnfc: Mapping[str, Any], group: Group) -> bool:
     if group.vdu_id:
         return vnfc.get("vduId") == group.vdu_id
-    return text(vnfc, "metadata", "parent_stack_id").startswith(f"vnf-{instance['id']}-{group.aspect_id}-")
+    parent = text(vnfc, "metadata", "parent_stack_id").partition("/")[0]
+    return parent.rpartition("-")[0] == f"vnf-{instance['id']}-{group.aspect_id}"
 
 
 def server_of(vnfc: Mapping[str, Any]) -> str:

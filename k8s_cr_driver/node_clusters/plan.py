@@ -115,7 +115,7 @@ def ensure(wanted: Wanted, facts: Facts) -> list[Phase]:
     """
     The phases that are left, in their order.
 
-    Raises InvalidRequest if a server is a node that its cluster does not know, or if etcd has no majority.
+    Raises InvalidRequest if etcd has no majority.
     """
     inventory, cluster = wanted.inventory, facts.cluster
     stale = _stale(inventory, cluster) if cluster else []

@@ -14,6 +14,7 @@ from k8s_cr_driver.cloud import access, stack
 from k8s_cr_driver.cloud.session import CloudError
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.node_clusters import inventory, parameters
+from k8s_cr_driver.node_clusters.groups import Group
 from k8s_cr_driver.node_clusters.inventory import Endpoint, Inventory
 from tests.cloud import openstack, stacks
 from tests.cloud.openstack import OpenStack
@@ -113,6 +114,15 @@ def test_a_server_that_leaves_and_is_there_is_one_as_the_others(cloud: OpenStack
     before.fill(cloud)
     servers = [one.id for one in before.servers]
     assert of_record(cloud, before.record(), leaving=servers) == of_record(cloud, before.record(), leaving=[])
+
+
+@pytest.mark.parametrize(("aspect", "is_of"), [("node", True), ("node-big", False), ("nod", False)])
+def test_the_group_of_an_aspect_is_not_one_whose_name_begins_so(aspect: str, is_of: bool) -> None:
+    vnfc = {"vduId": "v", "metadata": {"parent_stack_id": "vnf-4a1f-node-3psxfhj2rtnj/1"}}
+    instance = {"id": "4a1f", "instantiatedVnfInfo": {"vnfcResourceInfo": [vnfc]}}
+    assert inventory.vdus(instance, Group("", aspect, "", "", "")) == (["v"] if is_of else [])
+    vnfc["metadata"] = {"parent_stack_id": f"vnf-4a1f-{aspect}-big-3psxfhj2rtnj/1"}
+    assert inventory.vdus(instance, Group("", aspect, "", "", "")) == []
 
 
 def test_an_instance_without_a_stack_is_refused() -> None:
