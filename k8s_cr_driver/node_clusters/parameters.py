@@ -30,6 +30,7 @@ NOT_KEPT = ("password", "ssh_password", "force")
 PROXY = "proxy"
 _CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)?(.*)@", re.IGNORECASE)
 """In the URL of a proxy, which may have no scheme, and a password with any character."""
+_OF_URL = re.compile(r"^([a-z][a-z0-9+.-]*://)([^/\s]*)@", re.IGNORECASE)
 SETTINGS = "settings"
 _SECRET = re.compile("passw|(secret|token|private_key|secret_key)$", re.IGNORECASE)
 """In the name of one of `settings`, which are variables of Ansible, whose value is a text."""
@@ -139,11 +140,28 @@ def without_secrets(merged: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _harmless(value: Any) -> Any:
-    """Without what the names of its parts call secret."""
+    """Without what the names of its parts call secret, and without credentials in URLs."""
     if isinstance(value, Mapping):
-        named = {key for key, part in value.items() if isinstance(part, str) and _SECRET.search(str(key))}
-        return {key: _harmless(part) for key, part in value.items() if key not in named}
-    return [_harmless(part) for part in value] if isinstance(value, list) else value
+        return {key: _harmless(part) for key, part in value.items() if not _is_secret(key, part)}
+    if isinstance(value, list):
+        return [_harmless(part) for part in value]
+    return _OF_URL.sub(r"\1", value) if isinstance(value, str) else value
+
+
+def secrets_of(value: Any) -> Iterator[str]:
+    """What `_harmless` leaves out of it."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from [part] if _is_secret(key, part) else secrets_of(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from secrets_of(part)
+    elif isinstance(value, str) and (found := _OF_URL.match(value)):
+        yield from (found[2], found[2].partition(":")[2])
+
+
+def _is_secret(name: Any, value: Any) -> bool:
+    return isinstance(value, str) and _SECRET.search(str(name)) is not None
 
 
 def over(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -228,5 +246,8 @@ def _problems(merged: Mapping[str, Any], way: Way) -> Iterator[str]:
         yield from checks.fields(where, table, given, required.get(section, ()), may_have_others=not section)
         if section in required and not given.get("vdu_id") and not given.get("aspect_id"):
             yield f"{where}.vdu_id: is missing; it is the VDU of these servers"
+    for key in ("vdu_id", "aspect_id"):
+        if (name := text(merged, "worker_node", key)) and name == text(merged, "master_node", key):
+            yield f".worker_node.{key}: is that of master_node; the workers are servers of a VDU of their own"
     yield from storage.problems(merged)
     yield from way.problems(merged)

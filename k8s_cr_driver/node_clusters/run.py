@@ -110,11 +110,11 @@ class Run:
         for node in self.inventory.masters:
             if servers.get(node.name, Server()).is_control_plane:
                 try:
-                    return looks.read_cluster(self.run(node, looks.of_cluster(node, self.inventory.masters)))
+                    return self._read_cluster(self.run(node, self._of_cluster(node)))
                 except HostError as error:
                     failed = error
                 except ValueError:
-                    failed = DriverError(f"{node.name}: etcd gives no list of its members")
+                    failed = DriverError(f"{node.name}: gives no list of the nodes, or of the members of etcd")
         if failed is not None:
             raise DriverError(
                 f"{failed}. No master says what is in the cluster: if etcd has lost its majority, start the masters that are "
@@ -122,13 +122,17 @@ class Run:
             )
         return None
 
+    def _of_cluster(self, by: Node) -> Command:
+        return looks.of_cluster(by, self.inventory.masters)
+
+    _read_cluster = staticmethod(looks.read_cluster)
+
     def run(self, node: Node, command: Command) -> str:
         return self.hosts.run(self.reach[node.name], command)
 
     def kubectl(self, what: str, *argv: str, stdin: str = "", within: float = 120.0) -> str:
         """What kubectl prints on a master of the cluster. Raises DriverError."""
-        master = self._master()
-        return self._patiently(master, _kubectl(master, what, *argv, stdin=stdin, within=within))
+        return self._patiently(master := self._master(), _kubectl(master, what, *argv, stdin=stdin, within=within))
 
     def _patiently(self, node: Node, command: Command) -> str:
         """A command that may be repeated: the API server beside it does not respond while etcd changes its members."""
@@ -258,15 +262,15 @@ class Run:
         return plan.holders(self.inventory, Facts({name: one for name, one in read.items() if one is not None}))
 
     def _verify(self) -> None:
-        """All nodes are Ready."""
-        names = {node.name for node in self.inventory.nodes}
-        master = self._master()
+        """All nodes are Ready, and those of them that are members of etcd are healthy there."""
+        names, master = {node.name for node in self.inventory.nodes}, self._master()
 
         def missing() -> list[str]:
-            cluster = looks.read_cluster(self._patiently(master, looks.of_cluster(master, self.inventory.masters)))
-            return sorted(name for name in names if not cluster.ready.get(name))
+            cluster = self._read_cluster(self._patiently(master, self._of_cluster(master)))
+            sick = {member.name for member in cluster.members if not member.is_healthy}
+            return sorted(name for name in names if name in sick or not cluster.ready.get(name))
 
-        work.until(missing, lambda found: not found, READY_WITHIN, "is not Ready")
+        work.until(missing, lambda found: not found, READY_WITHIN, "is not Ready, or its member of etcd is not healthy")
         self.progress(f"all {len(names)} nodes are Ready; {self.changes} changes, {self.hosts.connections} connections")
 
 

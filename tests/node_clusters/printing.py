@@ -31,6 +31,8 @@ class Hosts:
     is_balanced: bool = False
     """Whether the files of the load balancing are right."""
     inventory: Inventory = INVENTORY
+    sick: Collection[str] = ()
+    """Masters whose member of etcd is not healthy."""
     connections: int = 0
     looks: int = 0
     done: list[str] = field(default_factory=list)
@@ -44,7 +46,7 @@ class Hosts:
         if command.what == "the look at the cluster":
             self.looks += 1
             members = [{"ID": one.server, "name": one.name, "peerURLs": [f"https://{one.address}:2380"]} for one in MASTERS]
-            healthy = [one.address for one in MASTERS]
+            healthy = [one.address for one in MASTERS if one.name not in self.sick]
             return "\n".join((json.dumps({"items": self._nodes()}), json.dumps({"members": members}), *healthy))
         self.done.append(command.what)
         return ""

@@ -65,6 +65,8 @@ def test_values_in_the_request_bodies_of_the_specifications_are_taken(
         ("script_path", "/etc/passwd", ".script_path: must be a path in the package"),
         ("script_path", "../../etc/passwd", ".script_path: must be a path in the package"),
         ("manifests", "one.yaml", ".manifests: must be a list of paths in the package"),
+        ("manifests", ["one.yaml"] * 101, ".manifests: must be a list of paths in the package, of 100 at most"),
+        ("worker_node.vdu_id", "masterNode", ".worker_node.vdu_id: is that of master_node"),
         ("master_node.cluster_cp_name", None, ".master_node.cluster_cp_name: is missing"),
         ("master_node.pod_cidr", "10.0.0.0", ".master_node.pod_cidr: must be a network"),
         ("master_node.username", "root; reboot", ".master_node.username: must be the name of a user"),
@@ -108,6 +110,13 @@ def test_a_later_request_repeats_nothing_but_its_secrets() -> None:
 def test_credentials_of_a_proxy_are_not_kept(given: str) -> None:
     kept = parameters.merged({**GIVEN, "proxy": {"http_proxy": given}}, {})["proxy"]["http_proxy"]
     assert kept.rpartition("://")[2] == "proxy:3128"
+
+
+def test_secrets_of_settings_are_not_kept() -> None:
+    settings = {"api_token": "w-1", "auth": [{"password": "w-2"}], "repo": "https://me:w-3@mirror/f", "image": "r/i@sha256:1"}
+    kept = parameters.merged({**GIVEN, "ansible": {}, "settings": settings}, {})["settings"]
+    assert kept == {"auth": [{}], "repo": "https://mirror/f", "image": "r/i@sha256:1"}
+    assert set(parameters.secrets_of(settings)) == {"w-1", "w-2", "me:w-3", "w-3"}
 
 
 def test_host_keys_are_read_without_their_comments() -> None:

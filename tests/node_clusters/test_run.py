@@ -56,3 +56,10 @@ def test_exactly_one_master_has_the_virtual_ip(
 
 def test_one_master_with_the_virtual_ip_is_right() -> None:
     operation(Hosts(holders=["master-m1"])).ensure()
+
+
+def test_a_master_without_a_healthy_member_of_etcd_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its kubelet is Ready all the same, and the next loss of a master would be that of the cluster."""
+    monkeypatch.setattr(run, "READY_WITHIN", 0.05)
+    with pytest.raises(DriverError, match="master-m2 is not Ready, or its member of etcd is not healthy"):
+        operation(Hosts(holders=["master-m1"], sick=["master-m2"])).ensure()

@@ -25,6 +25,7 @@ folder=$1 root=$2 program=$3 playbook=$4; shift 4
 cd "$root"
 if [ ! -e "$playbook" ]; then playbook=playbooks/$playbook; fi
 trap 'rm -f "$folder/secrets.yml"' EXIT
+trap 'exit 143' TERM  # dash(1) runs no trap of EXIT when a signal ends it
 umask 077
 cat >"$folder/secrets.yml"
 if [ -s "$folder/secrets.yml" ]; then set -- "$@" --extra-vars "@$folder/secrets.yml"; fi

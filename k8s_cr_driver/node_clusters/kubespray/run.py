@@ -21,10 +21,11 @@ from k8s_cr_driver.node_clusters.kubespray import ansible_files, ansible_server,
 from k8s_cr_driver.node_clusters.kubespray.parameters import Kubespray
 from k8s_cr_driver.node_clusters.kubespray.playbook import Playbook
 from k8s_cr_driver.node_clusters.load_balancer import Balancer
+from k8s_cr_driver.node_clusters.parameters import secrets_of
 from k8s_cr_driver.ssh import detached, files, units
 from k8s_cr_driver.ssh.command import Command, script
 from k8s_cr_driver.ssh.files import File
-from k8s_cr_driver.ssh.host import CommandFailed, HostError
+from k8s_cr_driver.ssh.host import CommandFailed, without
 
 PLAYBOOK_WITHIN = 7200.0
 
@@ -84,18 +85,17 @@ class Run(runs.Run):
 
     def _cluster(self, servers: Mapping[str, Server]) -> Cluster | None:
         """None before a playbook has ended well: what kubespray has begun may not respond."""
-        failed: DriverError | None = None
-        for node in self.inventory.masters:
-            if servers.get(node.name, Server()).is_control_plane:
-                try:
-                    return looks.read_nodes(self.run(node, looks.of_nodes(node)))
-                except HostError as error:
-                    failed = error
-                except ValueError:
-                    failed = DriverError(f"{node.name}: kubectl gives no list of the nodes")
-        if failed is not None and any(one.installed == plan.MARK for one in servers.values()):
-            raise failed
-        return None
+        try:
+            return super()._cluster(servers)
+        except DriverError:
+            if any(one.installed == plan.MARK for one in servers.values()):
+                raise
+            return None
+
+    def _of_cluster(self, by: Node) -> Command:
+        return looks.of_nodes(by)
+
+    _read_cluster = staticmethod(looks.read_nodes)
 
     def _play(self, phases: list[plan.Phase]) -> None:
         for phase in phases:
@@ -135,7 +135,7 @@ class Run(runs.Run):
             output = self.ansible(command)
         except CommandFailed as error:
             found = list(playbook.events(error.output))
-            said = playbook.failures(found)
+            said = without(playbook.failures(found), self._hidden)  # again: the events are JSON, which escapes characters
             if error.exit_status == detached.LATE:
                 said = f"it did not end within {PLAYBOOK_WITHIN:.0f} s; its last task: {playbook.last_task(found) or 'none'}"
             if not said:
@@ -147,7 +147,8 @@ class Run(runs.Run):
     @property
     def _hidden(self) -> tuple[str, ...]:
         """Values that no error may have."""
-        return (*self.kubespray.common.secrets, self.kubespray.ansible.password)
+        ansible = self.kubespray.ansible
+        return (*self.kubespray.common.secrets, ansible.password, *secrets_of(ansible.settings))
 
     def _install_balancer(self, node: Node) -> None:
         given = json.dumps({"role": node.role.value, "name": node.name, "address": node.address})
@@ -164,14 +165,3 @@ class Run(runs.Run):
         assert self.balancer is not None
         balancer = self.balancer
         load_balancer.changed(lambda command: self.run(balancer, command), load_balancer.CLUSTER, entries)
-
-    def _verify(self) -> None:
-        """All nodes are Ready."""
-        names, master = {node.name for node in self.inventory.nodes}, self._master()
-
-        def missing() -> list[str]:
-            cluster = looks.read_nodes(self._patiently(master, looks.of_nodes(master)))
-            return sorted(name for name in names if not cluster.ready.get(name))
-
-        work.until(missing, lambda found: not found, runs.READY_WITHIN, "is not Ready")
-        self.progress(f"all {len(names)} nodes are Ready; {self.changes} changes, {self.hosts.connections} connections")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +15,11 @@ from k8s_cr_driver.node_clusters import load_balancer
 from k8s_cr_driver.node_clusters.kubespray import ansible_server
 from k8s_cr_driver.ssh.host import CommandFailed
 from k8s_cr_driver.ssh.hosts import Hosts
+from tests.credentials.web import wait_until
 
 from . import bed as beds
 from .bed import BALANCER, MASTER, WORKERS, Bed
-from .specification import ansible, balancer
+from .specification import ansible, balancer, parameter
 
 
 @pytest.fixture
@@ -104,6 +106,34 @@ def test_a_playbook_that_fails_is_reported_by_host_task_and_first_lines(bed: Bed
     assert said.startswith("cluster.yml of kubespray has failed: worker-w1: kubeadm : Join to cluster: non-zero return code / ")
     assert "preflight" in said and "ubuntu-secret-word" not in said and "fourth" not in said
     assert "/opt/kubespray/inventory/k8s-cr-4a1f/run/log" in said
+    assert not (bed.folder() / "secrets.yml").exists()
+
+
+def test_no_secret_of_the_request_is_in_the_report_of_a_failure(bed: Bed) -> None:
+    """Ansible prints JSON, in which a password may be escaped."""
+    passwords = ('wört"\\1', "word-2", "word-3")
+    (bed.cluster / "fails").write_text(f"cannot log in with {passwords[0]} or {passwords[1]} or {passwords[2]}")
+    settings = {"registries": [{"docker_password": passwords[1]}], "files_repo": f"https://me:{passwords[2]}@mirror.example/f"}
+    with pytest.raises(DriverError) as failure:
+        bed.ensure(master_node={**parameter()["master_node"], "password": passwords[0]}, ansible=ansible(settings=settings))
+    assert "cannot log in with [removed] or [removed] or [removed]" in str(failure.value)
+
+
+def test_passwords_do_not_stay_where_a_playbook_is_ended(bed: Bed, tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nexec sleep 600\n")
+    program.chmod(0o755)
+    with bed.run(ansible=ansible(ansible_playbook=str(program))) as one:
+
+        def play() -> None:
+            with contextlib.suppress(DriverError):
+                one.ensure()
+
+        thread = threading.Thread(target=play)
+        thread.start()
+        wait_until((bed.folder() / "secrets.yml").exists)
+        one.ansible(ansible_server.stop(one.kubespray.ansible, "4a1f"))
+        thread.join(60)
     assert not (bed.folder() / "secrets.yml").exists()
 
 
