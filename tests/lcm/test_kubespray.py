@@ -13,7 +13,6 @@ import yaml
 from k8s_cr_driver.lcm import hook
 from k8s_cr_driver.lcm.kubespray import kubespray
 from k8s_cr_driver.node_clusters.kubespray import ansible_files
-from k8s_cr_driver.package import scripts
 from k8s_cr_driver.ssh import host_keys
 from k8s_cr_driver.ssh.host import Host
 from tests.cloud import openstack, stacks
@@ -23,7 +22,6 @@ from tests.node_clusters.kubespray.specification import ansible, balancer, body,
 from tests.ssh.test_host_keys import ED25519
 
 VIMS = {"vim1": {"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"}, "kubernetes_vim": {"vimType": "ETSINFV.KUBERNETES.V_1"}}
-MGMT = Path(__file__).parents[2] / "mgmt" / "kubespray"
 
 
 def call(operation: str, given: Any, removes: tuple[str, ...] = (), **request: Any) -> hook.Call:
@@ -82,18 +80,6 @@ def test_an_operation_that_changes_no_node_touches_nothing(operation: str) -> No
     one = call(operation, parameter(), removes=("w0",) if operation == "scale_end" else ())
     kubespray(one)
     assert one.instance["vimConnectionInfo"] == VIMS
-
-
-def test_the_script_that_stands_in_mgmt_is_the_one_that_is_added() -> None:
-    assert (MGMT / "kubespray.py").read_text() == scripts.text("kubespray")
-
-
-def test_the_sample_names_the_operations_as_the_readme_does() -> None:
-    fragment = yaml.safe_load((MGMT / "README.md").read_text().split("```yaml\n")[1].split("```")[0])
-    sample = MGMT.parents[1] / "sample_packages" / "kubespray" / "Definitions" / "kubespray.yaml"
-    content = yaml.safe_load(sample.read_text())
-    named = fragment["topology_template"]["node_templates"]["VNF"]["interfaces"]["Vnflcm"]
-    assert content["topology_template"]["node_templates"]["VNF"]["interfaces"]["Vnflcm"].keys() == named.keys()
 
 
 MASTER, WORKERS, BALANCER = "masternode-0m000000", ("workernode-0w000000", "workernode-1w000000"), "load-balancer-0e000000"

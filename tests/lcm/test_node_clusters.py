@@ -40,14 +40,19 @@ def call(
     removes: tuple[str, ...] = (),
     vims: dict[str, Any] = VIMS,
     others: dict[str, Any] | None = None,
+    adds: tuple[str, ...] = (),
 ) -> tuple[dict[str, Any], str]:
+    """`removes` are servers, `adds` VDUs, `others` more of additionalParams."""
     params = {**({} if parameters is None else {"k8s_cluster_installation_param": parameters}), **(others or {})}
     removed = [{"type": "COMPUTE", "resource": {"resourceId": one}} for one in removes]
+    added = [{"type": "COMPUTE", "resourceTemplateId": one} for one in adds]
+    info = {"metadata": {"stack_id": "s"}}
+    instance = {"id": "4a1f", "vimConnectionInfo": dict(vims), "metadata": metadata or {}, "instantiatedVnfInfo": info}
     given = {
         "operation": operation,
         "request": {"additionalParams": params},
-        "vnf_instance": {"id": "4a1f", "vimConnectionInfo": dict(vims), "metadata": metadata or {}},
-        "grant_request": {"removeResources": removed},
+        "vnf_instance": instance,
+        "grant_request": {"removeResources": removed, "addResources": added},
         "user_script_err_handling_data": {},
         "tmp_csar_dir": "/package",
     }
@@ -105,14 +110,11 @@ def test_a_cluster_does_not_take_the_place_of_another_vim(operation: str) -> Non
 
 
 def test_without_an_openstack_vim_there_are_no_servers() -> None:
-    given = {
-        "operation": "heal_end",
-        "request": {"additionalParams": {"k8s_cluster_installation_param": PARAMETERS}},
-        "vnf_instance": {"id": "4a1f", "vimConnectionInfo": {}},
-        "user_script_err_handling_data": {},
-    }
-    _, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
-    assert failure == "ha_masters: the VNF instance has no VIM of an OpenStack project"
+    assert call("heal_end", PARAMETERS, vims={})[1] == "ha_masters: the VNF instance has no VIM of an OpenStack project"
+
+
+def openstack_vim(**entry: Any) -> dict[str, Any]:
+    return {"vim1": {**VIMS["vim1"], **entry}}
 
 
 @pytest.mark.parametrize(
@@ -139,17 +141,7 @@ def test_a_key_of_the_operator_opens_servers_of_its_projects_only(
         lines = [f"{name} = {value}" for name, value in {**own, **options}.items()]
         with options_file.open("a") as file:
             file.write("\n".join(["[k8s_cr_ssh_key:blue]", *lines, ""]))
-        given = {
-            "operation": "heal_end",
-            "request": {"additionalParams": {"k8s_cluster_installation_param": {**PARAMETERS, "ssh_key": "blue"}}},
-            "vnf_instance": {
-                "id": "4a1f",
-                "vimConnectionInfo": {"vim1": {**VIMS["vim1"], **cloud.vim()}},
-                "instantiatedVnfInfo": {"metadata": {"stack_id": "s"}},
-            },
-            "user_script_err_handling_data": {},
-        }
-        _, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
+        _, failure = call("heal_end", {**PARAMETERS, "ssh_key": "blue"}, vims=openstack_vim(**cloud.vim()))
     if refused:
         assert refused in failure and not cloud.seen
     else:
@@ -159,17 +151,7 @@ def test_a_key_of_the_operator_opens_servers_of_its_projects_only(
 def test_the_services_of_the_vim_are_judged_by_the_options_of_endpoints(options_file: Path) -> None:
     options_file.write_text("[k8s_cr]\nallow_http_endpoints = true\n")
     with openstack.serving() as cloud:
-        given = {
-            "operation": "heal_end",
-            "request": {"additionalParams": {"k8s_cluster_installation_param": PARAMETERS}},
-            "vnf_instance": {
-                "id": "4a1f",
-                "vimConnectionInfo": {"vim1": {**VIMS["vim1"], **cloud.vim()}},
-                "instantiatedVnfInfo": {"metadata": {"stack_id": "s"}},
-            },
-            "user_script_err_handling_data": {},
-        }
-        _, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
+        _, failure = call("heal_end", PARAMETERS, vims=openstack_vim(**cloud.vim()))
     assert "no connection to this host is permitted" in failure and "[k8s_cr] allowed_endpoints" in failure
 
 
@@ -177,7 +159,7 @@ def test_the_services_of_the_vim_are_judged_by_the_options_of_endpoints(options_
 def test_operations_of_a_project_hold_a_share_of_the_workers(options_file: Path, operation: str) -> None:
     """Each of them waits for servers. The one beyond the share asks no cloud."""
     options_file.write_text("[DEFAULT]\nexecutor_thread_pool_size = 2\n")
-    vims = {"vim1": {**VIMS["vim1"], "interfaceInfo": {"endpoint": "http://[::1]/v3"}, "accessInfo": {"project": "blue"}}}
+    vims = openstack_vim(interfaceInfo={"endpoint": "http://[::1]/v3"}, accessInfo={"project": "blue"})
     with worker_of("http://[::1]/v3  blue", 1):
         _, failure = call(operation, PARAMETERS, vims=vims)
         assert "project_share lets it have on one conductor: 1." in failure
@@ -198,18 +180,9 @@ def test_an_operation_has_a_deadline(
     monkeypatch.setattr(hook.Call, "options", options)
     interface = {"endpoint": f"http://127.0.0.1:{silent.getsockname()[1]}/v3"}
     access = {"username": "u", "password": "p", "project": "p", "userDomain": "d", "projectDomain": "d"}
-    whole = {
-        "operation": "heal_end",
-        "request": {"additionalParams": {"k8s_cluster_installation_param": PARAMETERS, **given}},
-        "vnf_instance": {
-            "id": "4a1f",
-            "vimConnectionInfo": {"vim1": {**VIMS["vim1"], "interfaceInfo": interface, "accessInfo": access}},
-            "instantiatedVnfInfo": {"metadata": {"stack_id": "s"}},
-        },
-        "user_script_err_handling_data": {},
-    }
     with silent:
-        returned, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), whole)
+        vims = openstack_vim(interfaceInfo=interface, accessInfo=access)
+        returned, failure = call("heal_end", PARAMETERS, vims=vims, others=given)
     assert failure.startswith("ha_masters: OpenStack, orchestration: GET /stacks/vnf-4a1f/s/resources: ")
     assert "timed out" in failure
     assert returned["user_script_err_handling_data"]["node_cluster"], "a retry goes on"
@@ -278,7 +251,7 @@ class Registry:
         self.own.vims["1"] = {"id": "1", **vim.body()["vim"]}
 
     def call(self, operation: str, **options: Any) -> tuple[dict[str, Any], str]:
-        vims = {"vim1": {**VIMS["vim1"], **self.cloud.vim()}, "blue": VIMS["blue"]}
+        vims = {**openstack_vim(**self.cloud.vim()), "blue": VIMS["blue"]}
         return call(operation, {**PARAMETERS, "vim_cloud": "bed"}, vims=vims, **options)
 
 
@@ -325,19 +298,19 @@ def test_only_the_projects_of_the_operator_have_their_clusters_registered(
     own = text.partition("[k8s_cr_vim_cloud:bed]\n")[2].replace("tacker.conf", "")
     kept = [line for line in own.splitlines() if not line.startswith(name.partition(" ")[0])]
     options_file.write_text(text + "\n".join(["[k8s_cr_vim_cloud:red]", *kept, name, ""]))
-    vims = {"vim1": {**VIMS["vim1"], **registry.cloud.vim()}}
+    vims = openstack_vim(**registry.cloud.vim())
     for operation in ("heal_end", "terminate_start"):
         _, failure = call(operation, {**PARAMETERS, "vim_cloud": "red"}, vims=vims)
         assert refused in failure and str(options_file.parent) not in failure and "/etc/none" not in failure
     assert not registry.own.requests
 
 
-@pytest.mark.parametrize("driver", ["ha_masters", "persistent_volumes"])
+@pytest.mark.parametrize("driver", scripts.OWN)
 def test_the_script_that_stands_in_mgmt_is_the_one_that_is_added(driver: str) -> None:
     assert (MGMT / driver / f"{driver}.py").read_text() == scripts.text(driver)
 
 
-@pytest.mark.parametrize("driver", ["ha_masters", "persistent_volumes"])
+@pytest.mark.parametrize("driver", ["ha_masters", "persistent_volumes", "kubespray"])
 def test_the_sample_names_the_operations_as_the_readme_does(driver: str) -> None:
     fragment = yaml.safe_load((MGMT / driver / "README.md").read_text().split("```yaml\n")[1].split("```")[0])
     sample = MGMT.parent / "sample_packages" / driver / "Definitions" / f"{driver}.yaml"
@@ -347,22 +320,11 @@ def test_the_sample_names_the_operations_as_the_readme_does(driver: str) -> None
 
 
 def test_the_storage_server_is_not_scaled() -> None:
-    given = {
-        "operation": "scale_start",
-        "request": {"additionalParams": {"k8s_cluster_installation_param": PARAMETERS}},
-        "vnf_instance": {
-                "id": "4a1f",
-                "vimConnectionInfo": dict(VIMS),
-                "metadata": {"node_cluster": {"storage": {"vdu": "storage_server"}}},
-            },
-        "grant_request": {"addResources": [{"type": "COMPUTE", "resourceTemplateId": "storage_server"}]},
-        "user_script_err_handling_data": {},
-    }
-    _, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
+    metadata = {"node_cluster": {"storage": {"vdu": "storage_server"}}}
+    _, failure = call("scale_start", PARAMETERS, metadata, adds=("storage_server",))
     problem = "VDU storage_server: the storage server is one server with its volumes, and cannot be scaled"
     assert failure == f"ha_masters: {problem}"
-    given["grant_request"] = {"addResources": [{"type": "COMPUTE", "resourceTemplateId": "workerNode"}]}
-    returned, failure = hook.respond("ha_masters", Path("/package/Scripts/ha_masters.py"), given)
+    returned, failure = call("scale_start", PARAMETERS, metadata, adds=("workerNode",))
     assert failure == ""
     assert returned["vnf_instance"]["metadata"]["node_cluster"]["storage"] == {"vdu": "storage_server"}
 

@@ -11,14 +11,12 @@ import pytest
 
 from k8s_cr_driver.lcm import hook
 from k8s_cr_driver.lcm.node_ports import node_ports
-from k8s_cr_driver.package import scripts
 from k8s_cr_driver.ssh.host import Host
 from tests.fake_api import FakeApi
 from tests.instance import BLUE
 from tests.node_clusters.kubespray import bed as beds
 from tests.node_clusters.kubespray.bed import BALANCER, Machine
 
-MGMT = Path(__file__).parents[2] / "mgmt" / "node_ports"
 PROJECT = "0f6f3a2c5a8e4ac9b1f6a0f7d2f6c9aa"
 NAMED = {"load_balancer": "blue"}
 
@@ -186,7 +184,3 @@ def test_what_was_never_exposed_is_not_withdrawn(conductor: Conductor, balancer:
 
 def test_an_operation_without_a_change_of_services_is_no_place_for_it(conductor: Conductor) -> None:
     assert "has nothing to do there" in conductor.run("heal_start", failing=True)
-
-
-def test_the_script_that_stands_in_mgmt_is_the_one_that_is_added() -> None:
-    assert (MGMT / "node_ports.py").read_text() == scripts.text("node_ports")

@@ -6,17 +6,20 @@ from __future__ import annotations
 import ast
 import json
 import logging
+import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from oslo_config import cfg
 from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.infra_drivers.kubernetes import kubernetes
 from tacker.vnfm.infra_drivers.kubernetes import kubernetes_driver
 
+from k8s_cr_driver.cli.commands import main
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.lcm import conf, registration
 from k8s_cr_driver.lcm.driver import Driver
@@ -79,24 +82,26 @@ def test_the_scripts_of_packages_read_the_conductors_files_in_its_order(
     assert conf.of_conductor().allowed_receivers == conductor.k8s_cr.allowed_receivers
 
 
-@pytest.mark.parametrize(("text", "words"), [(None, "my.conf"), ("[k8s_cr]\nallowed_receivers = $my_ip\n", "my_ip")])
-def test_options_that_scripts_cannot_read_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, words: str
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "my.conf"),
+        (b"[k8s_cr]\nallowed_receivers = $my_ip\n", "my_ip"),
+        (b"[k8s_cr]\nallowed_receivers = \xff\n", "a file of them is not UTF-8"),
+        (b"[DEFAULT]\na-password\n", "my.conf is malformed"),
+    ],
+)
+def test_options_that_scripts_cannot_read_are_named_and_no_line_is_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, words: str
 ) -> None:
+    """A line may be a password of Tacker's, and users of Tacker's API read the error."""
     path = tmp_path / "my.conf"
-    if text is not None:
-        path.write_text(text)
+    if content is not None:
+        path.write_bytes(content)
     monkeypatch.setenv(conf._FILES, json.dumps([f"--config-file={path}"]))
-    with pytest.raises(InvalidRequest, match=rf"cannot read the conductor's options: .*{words}"):
+    with pytest.raises(InvalidRequest, match=rf"cannot read the conductor's options: .*{words}") as refused:
         conf.of_conductor()
-
-
-def test_a_file_of_options_that_is_not_utf_8_is_named_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "my.conf"
-    path.write_bytes(b"[k8s_cr]\nallowed_receivers = \xff\n")
-    monkeypatch.setenv(conf._FILES, json.dumps([f"--config-file={path}"]))
-    with pytest.raises(InvalidRequest, match="a file of them is not UTF-8"):
-        conf.of_conductor()
+    assert "a-password" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -123,16 +128,6 @@ def test_the_scripts_of_packages_read_files_below_the_home_of_the_conductor(
     conductor([given], project="tacker", prog="tacker-conductor")
     conf.publish(conductor)
     assert conf.of_conductor().allowed_receivers == ["a"]
-
-
-def test_a_line_that_cannot_be_parsed_is_not_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may be a password of Tacker's, and users of Tacker's API read the error."""
-    path = tmp_path / "my.conf"
-    path.write_text("[DEFAULT]\na-password\n")
-    monkeypatch.setenv(conf._FILES, json.dumps([f"--config-file={path}"]))
-    with pytest.raises(InvalidRequest, match=r"cannot read the conductor's options: .*my.conf") as refused:
-        conf.of_conductor()
-    assert "a-password" not in str(refused.value)
 
 
 def test_a_second_registration_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -179,3 +174,36 @@ def test_the_module_of_the_entry_point_imports_nothing_but_tacker_at_its_top() -
     tree = ast.parse(Path(registration.__file__).read_text())
     names = {one.module for one in tree.body if isinstance(one, ast.ImportFrom)}
     assert all(str(name).startswith(("tacker.", "__future__", "typing")) for name in names)
+
+
+class OtherParameters(AnotherParameter):
+    def heal(self, request: Any) -> None: ...
+
+
+def check() -> Result:
+    return CliRunner().invoke(main, ["check-tacker"])
+
+
+def test_the_tacker_of_this_environment_fits() -> None:
+    tool = Path(sys.executable).with_name("k8s-cr")
+    result = subprocess.run([tool, "check-tacker"], capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (0, "The driver fits the Tacker in this environment\n"), result.stderr
+
+
+def test_each_method_with_other_parameters_has_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubernetes, "Kubernetes", OtherParameters)
+    result = check()
+    assert result.exit_code == 1
+    scale, heal = result.output.splitlines()
+    assert scale == "its method scale takes (self, request) instead of (self, req, inst, grant_req, grant, vnfd)"
+    assert heal.startswith("its method heal takes (self, request)")
+
+
+@pytest.mark.parametrize(
+    "module", ["tacker.sol_refactored.infra_drivers.kubernetes.kubernetes", "k8s_cr_driver.lcm.driver"]
+)
+def test_a_module_that_cannot_be_imported_is_a_difference(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    result = check()
+    assert result.exit_code == 1
+    assert module in result.output and len(result.output.splitlines()) == 1
