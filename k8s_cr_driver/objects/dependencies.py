@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from k8s_cr_driver import logs
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.backends import (
@@ -28,6 +27,7 @@ from k8s_cr_driver.objects.backends import (
     stops_config_maps,
 )
 from k8s_cr_driver.objects.crds import defined_by, is_refused
+from k8s_cr_driver.objects.edges import Edges, later, one_way, turned, untangled
 from k8s_cr_driver.objects.fields import field, pod_spec, similar
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of
 from k8s_cr_driver.objects.references import SERVICE, References
@@ -37,14 +37,6 @@ DEPENDS_ON = "config.kubernetes.io/depends-on"
 
 REFERENCES = 100_000
 """In the annotations of one package, or of the live objects of one deletion, together."""
-
-MOST_SAID = 10
-"""Edges that would close a cycle of which the log has a line."""
-
-Edges = dict[ObjectKey, set[ObjectKey]]
-"""For each key the keys that it has to wait for."""
-
-LOG = logs.logger(__name__)
 
 _RANKS = [
     *("Namespace", "CustomResourceDefinition", "PriorityClass", "RuntimeClass", "StorageClass"),
@@ -96,9 +88,10 @@ def graph(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectKey]
         return {key: set() for key in keys}
     fixed = _structure(objects)
     for key, needed in explicit.items():
-        fixed[key] |= needed
+        fixed[key] = (fixed[key] | needed) - {key}
+    _check_acyclic(fixed)
     backends = Backends(objects)
-    return _untangled(keys, [fixed, _later(pairs), servers(objects, backends), _after_services(objects, backends)])
+    return untangled(keys, [fixed, later(pairs), servers(objects, backends), _after_services(objects, backends)])
 
 
 def written_first(objects: Sequence[Object], ready_first: Edges) -> Edges:
@@ -111,7 +104,7 @@ def written_first(objects: Sequence[Object], ready_first: Edges) -> Edges:
     if len(keys) < 2:
         return {key: set() for key in keys}
     stated, by_field = _references(objects, keys)
-    edges = _untangled(keys, [ready_first, _reversed(stated), _reversed(by_field)])
+    edges = untangled(keys, [ready_first, turned(stated), turned(by_field)])
     return {key: needed - ready_first[key] for key, needed in edges.items()}
 
 
@@ -137,9 +130,9 @@ def deletion(
     for obj in sorted(objects, key=_number_of_references):  # so that one with too many takes no other's away
         if annotated.allows(_number_of_references(obj)):
             explicit[key_of(obj)] = keys.intersection(depends_on(obj, lenient=True))
-    references = _one_way(_references([obj for obj in objects if key_of(obj) in leaving], leaving))
-    layers = [_reversed(_structure(objects)), _later(pairs), _reversed(explicit), *references]
-    return _untangled(keys, [{}, *layers, *_for_finalizers(objects)])
+    references = one_way(_references([obj for obj in objects if key_of(obj) in leaving], leaving))
+    layers = [turned(_structure(objects)), later(pairs), turned(explicit), *references]
+    return untangled(keys, [{}, *layers, *_for_finalizers(objects)])
 
 
 def repoint(obj: Object, names: Mapping[ObjectKey, str]) -> None:
@@ -228,24 +221,6 @@ def _behind(named: Iterable[ObjectKey], backends: Backends) -> set[ObjectKey]:
     return set().union(*(backends.of({"namespace": key.namespace, "name": key.name}) for key in services))
 
 
-def _one_way(layers: Sequence[Edges]) -> list[Edges]:
-    """
-    Without the edges between two objects that name each other.
-
-    Two that are bound to each other are deleted together, as neither controller may let one go before it sees the other go: a
-    VolumeSnapshotContent stays while its VolumeSnapshot does.
-    """
-    union: Edges = defaultdict(set)
-    for layer in layers:
-        for key, needed in layer.items():
-            union[key] |= needed
-    mutual = {key: {to for to in needed if key in union.get(to, ())} for key, needed in union.items()}
-    pairs = sorted((key, to) for key, several in mutual.items() for to in several if key < to)
-    for key, to in pairs[:MOST_SAID]:
-        LOG.info("%s and %s name each other: neither waits for the other", key, to)
-    return [defaultdict(set, {key: needed - mutual[key] for key, needed in layer.items()}) for layer in layers]
-
-
 def _for_finalizers(objects: Sequence[Object]) -> tuple[Edges, Edges]:
     """
     Whoever takes a finalizer off, or is asked when that is done, goes after the objects that may have one.
@@ -255,7 +230,7 @@ def _for_finalizers(objects: Sequence[Object]) -> tuple[Edges, Edges]:
     """
     needs: Edges = defaultdict(set)
     backends = Backends(objects)
-    edges = _reversed(servers(objects, backends))
+    edges = turned(servers(objects, backends))
     for caller, called in callers(objects, backends).items():
         for backend in called:
             edges[backend].add(caller)
@@ -310,46 +285,6 @@ def _reference(key: ObjectKey) -> str:
     return "/".join([key.group, *(["namespaces", key.namespace] if key.namespace else []), key.kind, key.name])
 
 
-def _later(pairs: Iterable[tuple[ObjectKey, ObjectKey]]) -> Edges:
-    result: Edges = defaultdict(set)
-    for first, later in pairs:
-        result[later].add(first)
-    return result
-
-
-def _reversed(edges: Mapping[ObjectKey, Iterable[ObjectKey]]) -> Edges:
-    result: Edges = defaultdict(set)
-    for key, needed in edges.items():
-        for other in needed:
-            result[other].add(key)
-    return result
-
-
-def _untangled(keys: Iterable[ObjectKey], layers: Sequence[Edges]) -> Edges:
-    """
-    The union of `layers`, strongest first, without cycles: of each cycle, edges of the weakest layer in it are dropped.
-
-    Edges of the same kind to the same object are dropped with it, because they close cycles as well.
-    Raises InvalidPackage for a cycle of the strongest layer alone.
-    """
-    keys = set(keys)
-    several = [layers[0], *filter(None, layers[1:])]
-    strongest, *weaker = [{key: (layer.get(key, set()) & keys) - {key} for key in keys} for layer in several]
-    _check_acyclic(strongest)
-    union = strongest
-    for layer in weaker:
-        if all(needed <= union[key] for key, needed in layer.items()):
-            continue
-        cycle_of = _strong_components({key: union[key] | layer[key] for key in keys})
-        closing = {
-            (key.group_kind, to) for key, needed in layer.items() for to in needed - union[key] if cycle_of[key] == cycle_of[to]
-        }
-        for kind, to in sorted(closing)[:MOST_SAID]:
-            LOG.info("%s does not wait for %s: that would be a cycle", kind, to)
-        union = {key: union[key] | {to for to in layer[key] if (key.group_kind, to) not in closing} for key in keys}
-    return union
-
-
 def _check_acyclic(edges: Edges) -> None:
     try:
         TopologicalSorter(edges).prepare()
@@ -359,25 +294,3 @@ def _check_acyclic(edges: Edges) -> None:
             f"objects depend on each other in a cycle: {' needs '.join(map(str, reversed(cycle)))}; remove one "
             f"reference from the annotation {DEPENDS_ON}"
         ) from None
-
-
-def _strong_components(edges: Edges) -> dict[ObjectKey, ObjectKey]:
-    """For each key one that stands for all keys with which it is in cycles (Kosaraju's algorithm, in linear time)."""
-    finished, seen = list[ObjectKey](), set[ObjectKey]()
-    todo = [(key, False) for key in edges]
-    while todo:
-        key, is_left = todo.pop()
-        if is_left:
-            finished.append(key)
-        elif key not in seen:
-            seen.add(key)
-            todo += [(key, True), *((to, False) for to in edges[key])]
-    opposite, found = _reversed(edges), dict[ObjectKey, ObjectKey]()
-    for root in reversed(finished):
-        reached = [root]
-        while reached:
-            key = reached.pop()
-            if key not in found:
-                found[key] = root
-                reached += opposite[key]
-    return found

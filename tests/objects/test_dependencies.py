@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from k8s_cr_driver.capi.cluster import Cluster
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects import backends, dependencies
-from k8s_cr_driver.objects.dependencies import DEPENDS_ON, Edges, check, deletion, graph, rank, written_first
+from k8s_cr_driver.objects import edges as joined
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON, check, deletion, graph, rank, written_first
+from k8s_cr_driver.objects.edges import Edges
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 
 ADMISSION = "admissionregistration.k8s.io/v1"
@@ -599,8 +601,8 @@ def test_accounts_of_the_same_roles_have_their_groups_once() -> None:
 def test_any_number_of_cycles_is_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each controller of `Tab` goes after all of these, and before the one that it depends on."""
     passes: list[Edges] = []
-    find = dependencies._strong_components
-    monkeypatch.setattr(dependencies, "_strong_components", lambda edges: passes.append(edges) or find(edges))
+    find = joined._strong_components
+    monkeypatch.setattr(joined, "_strong_components", lambda edges: passes.append(edges) or find(edges))
     tabs = [obj("example.com/v1", "Tab", f"tab-{number}", "blue") for number in range(40)]
     references = [f"example.com/namespaces/blue/Tab/tab-{number}" for number in range(40)]
     workloads = [deployment(f"app-{number}", account="runner", after=after) for number, after in enumerate(references)]
