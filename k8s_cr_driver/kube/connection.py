@@ -289,17 +289,6 @@ def _json(attempt: str, data: bytes) -> Object:
     return response
 
 
-def as_dry_run(method: str, options: dict[str, Any]) -> dict[str, Any]:
-    """
-    The options of a request with which nothing is stored (Kubernetes API concepts, "Dry-run").
-
-    An API server that gets a body with a DELETE reads no options from the query (apiserver, pkg/endpoints/handlers/delete.go).
-    """
-    if method == "DELETE":
-        return {**options, "body": {**(options.get("body") or {}), "dryRun": ["All"]}}
-    return options if method == "GET" else {**options, "query": [*options.get("query", ()), ("dryRun", "All")]}
-
-
 def _yaml(body: Object) -> str:
     """JSON that servers read as YAML, which knows no surrogate pairs, folds some characters and refuses others raw."""
     text = json.dumps(body, ensure_ascii=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from k8s_cr_driver.kube.connection import Connection, as_dry_run
+from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.objects.keys import Object
 
 
@@ -27,6 +27,14 @@ class DryRun(Connection):
         return shared
 
     def request(self, method: str, path: str, **options: Any) -> Object:
-        """As `Connection.request`."""
+        """As `Connection.request`.
+
+        An API server that gets a body with a DELETE reads no options from the query (apiserver,
+        pkg/endpoints/handlers/delete.go).
+        """
+        if method == "DELETE":
+            options["body"] = {**(options.get("body") or {}), "dryRun": ["All"]}
+        elif method != "GET":
+            options["query"] = [*options.get("query", ()), ("dryRun", "All")]
         send = super().request if self._under is None else self._under.request
-        return send(method, path, **as_dry_run(method, options))
+        return send(method, path, **options)

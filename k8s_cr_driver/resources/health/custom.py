@@ -123,13 +123,13 @@ def _condition_lists(status: dict[str, Any]) -> Iterator[Any]:
 
 
 def _judge_silence(live: dict[str, Any], status: dict[str, Any], fields: dict[str, Any]) -> Health:
+    """Judge a current status without a word on readiness: is one still to come, by the CRD's schema?"""
     others = {name: schema for name, schema in fields.items() if name != "conditions"}
     nothing_to_come = bool(fields) and not says_readiness(others)
     if (nothing_to_come or is_observed(live)) and not own_words(status):
         alarms = judge_alarms(status.get("conditions"), integer(live, "metadata", "generation"))
         if alarms:
             return alarms
-    """Judge a current status without a word on readiness: is one still to come, by the CRD's schema?"""
     if fields and not says_readiness(fields, counts=wanted_count(live) is not None):
         return ready("StatusWritten", "a controller has written the status, which has no field for readiness")
     types = ", ".join(text(c, "type") for c in entries(status, "conditions") if c)
