@@ -151,7 +151,7 @@ class Pruner:
         while self._is_current(node):
             asked, live, failed = uid_of(node.live), None, None
             try:
-                live = await self._run.loop.call(self._run.client.read, node.resource, node.key)
+                live = await self._departures.call(self._run.client.read, node.resource, node.key)
             except DriverError as error:
                 failed = error
             if not self._is_current(node) or uid_of(node.live) != asked:
