@@ -35,12 +35,8 @@ def digest_of(manifest: Object) -> str:
     metadata["labels"] = {name: value for name, value in labels(manifest).items() if name != INSTANCE_LABEL}
     if not metadata["labels"]:
         del metadata["labels"]
-    return plain_digest({**manifest, "metadata": metadata})
-
-
-def plain_digest(manifest: Object) -> str:
-    """Of all of it."""
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:16]
+    stable = json.dumps({**manifest, "metadata": metadata}, sort_keys=True)
+    return hashlib.sha256(stable.encode()).hexdigest()[:16]
 
 
 def noted_digest(obj: CustomResource) -> str:

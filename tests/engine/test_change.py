@@ -138,44 +138,6 @@ def test_an_object_that_has_failed_at_its_end_and_vanishes_runs_again(api: FakeA
     assert api.names("CronTab") == ["one"]
 
 
-def test_an_end_that_was_recorded_of_a_failed_object_is_forgotten(api: FakeApi) -> None:
-    api.put(crontab_crd(**CONDITIONS, completionTime={"type": "string"}))
-    blue = Instance(api.url)
-    run_to_its_end(api, blue)
-    api.set_status("CronTab", "default", "one", ended("False"))
-    with pytest.raises(NotReady, match="Succeeded is False"):
-        Instance(api.url, seconds=3).reconcile([crontab("one")])
-    api.delete("CronTab", "default", "one")
-    run_to_its_end(api, blue)
-
-
-def test_a_failed_object_whose_end_was_recorded_and_that_vanishes_runs_again(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(backoff, "FIRST", 1)
-    api.put(crontab_crd(**CONDITIONS, completionTime={"type": "string"}))
-    blue = Instance(api.url)
-    run_to_its_end(api, blue)
-    api.set_status("CronTab", "default", "one", ended("False"))
-    api.edit("CronTab", "default", "one", lambda live: live["spec"].update(cronSpec="0 * * * *"))  # else nothing is written
-
-    def vanish(_: object) -> bool:
-        api.delete("CronTab", "default", "one")
-        return True
-
-    api.fail(faults.internal(), method="PATCH", path="crontabs/one", when=vanish)
-    run_to_its_end(api, blue)
-
-
-def run_to_its_end(api: FakeApi, blue: Instance) -> None:
-    """A controller reports success as soon as the object is created."""
-    run = blue.start([crontab("one")])
-    wait_for(api, lambda: bool(api.names("CronTab")) and "status" not in api.objects("CronTab")[0])
-    api.set_status("CronTab", "default", "one", ended("True"))
-    run.result(10)
-    assert api.names("CronTab") == ["one"]
-
-
 def ended(state: str) -> Object:
     return {**status(state, "Ended", type="Succeeded"), "completionTime": "2026-01-01T00:00:00Z"}
 

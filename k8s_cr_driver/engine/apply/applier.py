@@ -50,7 +50,6 @@ class Applier:
         for node in self._set.by_kind.get(kind, ()):
             node.finished = node.finished or (node.key not in self._set.rerun and node.has_ended(inventory, node.live))
             node.has_former_end = node.key in ended and not node.finished
-            self._notes.forget_failed(node, node.live)
             if node.finished and node.live is None:
                 self._finish(node)
             else:
@@ -234,7 +233,6 @@ class Applier:
             self._mark_ready(node)
             return
         self._set.unready[node.key] = None
-        self._notes.forget_failed(node, live)
         if goes_after_its_end(node, live):
             self._notes.end(node)
         if node.failed_at is not None:

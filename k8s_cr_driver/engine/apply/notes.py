@@ -63,12 +63,6 @@ class Notes:
             node.finished = True
             self._loop.start(self._tried(node.key, node.digest))
 
-    def forget_failed(self, node: Desired, live: Object | None) -> None:
-        """Earlier versions of the driver have recorded the end of objects that have failed: these are to run again."""
-        if node.finished and live is not None and node.obj.has_finished(live) and not has_ended_well(node, _undeleted(live)):
-            node.finished = False
-            self._loop.start(self._tried(node.key, None))
-
     async def forget_former(self, node: Desired) -> None:
         """Another manifest of the object is applied: by the recorded end a rollback would take that one for the former."""
         has_former, node.has_former_end = node.has_former_end and not node.finished, False

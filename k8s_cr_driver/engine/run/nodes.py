@@ -24,7 +24,7 @@ from k8s_cr_driver.objects.marks import SHARED
 from k8s_cr_driver.resources import suggested
 from k8s_cr_driver.resources.base import PODS, CustomResource
 from k8s_cr_driver.resources.health import Health, State
-from k8s_cr_driver.writes.manifest_digest import digest_of, is_of_manifest, plain_digest
+from k8s_cr_driver.writes.manifest_digest import digest_of, is_of_manifest
 from k8s_cr_driver.writes.write_errors import with_remedy
 
 LONGEST_OF_SHARED = 60.0
@@ -121,16 +121,11 @@ class Desired(Node):
         return digest_of(self.obj.manifest)
 
     def has_ended(self, inventory: Inventory, live: Object | None) -> bool:
-        """
-        Whether the end of this manifest is recorded, and `live` is not of another one.
-
-        Earlier versions have recorded the digest of all of it.
-        """
+        """Whether the end of this manifest is recorded, and `live` is not of another one."""
         ended = inventory.content.finished
-        is_another = live is not None and is_of_manifest(live, self.obj.manifest, inventory.instance) is False
-        if not ended or is_another or not self.obj.runs_to_end():
+        if not ended or not self.obj.runs_to_end() or (self.key, self.digest) not in ended:
             return False
-        return (self.key, self.digest) in ended or (self.key, plain_digest(self.obj.manifest)) in ended
+        return live is None or is_of_manifest(live, self.obj.manifest, inventory.instance) is not False
 
     def judge(self, health: Health) -> None:
         if (health.state, health.reason) != (self.health.state, self.health.reason):
