@@ -129,7 +129,7 @@ class Desired(Node):
 
     def judge(self, health: Health) -> None:
         if (health.state, health.reason) != (self.health.state, self.health.reason):
-            self.since = utcnow()
+            self.since = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         self.health = health
         if health.state is not State.FAILED:
             self.failed_at = None
@@ -257,7 +257,3 @@ def is_older(live: Object, than: str) -> bool:
 def is_another(live: Object, other: Object) -> bool:
     """Whether two objects of one name are not the same one: it was deleted and created again."""
     return bool(live["metadata"]["uid"] != other["metadata"]["uid"])
-
-
-def utcnow() -> str:
-    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

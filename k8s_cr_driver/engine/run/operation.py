@@ -60,14 +60,6 @@ Progress = Callable[[ObjectKey, str, str], None]
 """Called with (object, state, message) on every change of state, from the thread that called `reconcile`."""
 
 
-def _ignore(key: ObjectKey, state: str, message: str) -> None:
-    del key, state, message
-
-
-def _always() -> bool:
-    return True
-
-
 SHARE = 0.25
 """Of the time that is left, see `Operation.share`."""
 
@@ -85,10 +77,10 @@ class Operation:
     seconds: InitVar[float]
     deadline: float = field(init=False)
     stop: threading.Event = field(default_factory=lambda: threading.Event())  # `threading` may be patched
-    progress: Progress = _ignore
+    progress: Progress = lambda *_: None
     abandon: bool = False
     traffic: Traffic = field(default_factory=Traffic)
-    is_current: Callable[[], bool] = _always
+    is_current: Callable[[], bool] = lambda: True
     """Whether nobody has retried or rolled back the operation since this worker began; asked before
     and after the claim, and before what is written without one."""
     watches: WatchLimits = WATCH_LIMITS

@@ -9,6 +9,8 @@ set does not contain are pruned when the set is ready. Every LCM verb computes a
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,21 +20,23 @@ from k8s_cr_driver.engine.apply.asks import Asks
 from k8s_cr_driver.engine.apply.desired_set import DesiredSet
 from k8s_cr_driver.engine.delete.replacer import NO_REPLACEMENT, Replacement, Replacer
 from k8s_cr_driver.engine.delete.rest import Rest
+from k8s_cr_driver.engine.delete.stopped_deletions import DENIED_GRACE
+from k8s_cr_driver.engine.report import permissions, webhooks
 from k8s_cr_driver.engine.report.activity import Activity
 from k8s_cr_driver.engine.report.progress_log import Timeouts
-from k8s_cr_driver.engine.run.claim import Claim
 from k8s_cr_driver.engine.run.loop import Loop, Overdue, Run
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.engine.watch.discovery_gaps import await_kinds
 from k8s_cr_driver.engine.watch.informers import Informers
-from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, Superseded
 from k8s_cr_driver.journal.fence import WRITE_WITHIN
 from k8s_cr_driver.journal.inventory import Inventory
-from k8s_cr_driver.journal.store import check_outlives
+from k8s_cr_driver.journal.store import CONFIG_MAPS, check_outlives
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, split
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.writes.context import WriteContext
+from k8s_cr_driver.writes.orphans import leaving_kinds
 
 LOG = logs.logger(__name__)
 
@@ -72,7 +76,7 @@ def reconcile(
     await_kinds(operation, context.client, kinds)
     run = Run(operation, Loop(operation), context)
     nodes = DesiredSet(run.resources, desired, last, replacement.keys | replacement.absent)
-    claim = Claim(run, nodes, replacement, deletes_all=prune is not None and not desired)
+    claim = _Claim(run, nodes, replacement, deletes_all=prune is not None and not desired)
     reconciliation = _Reconciliation(run, nodes, prune, replacement, asks=asks)
     try:
         return reconciliation.run() if claim.make() else {}
@@ -88,6 +92,73 @@ def release(operation: Operation, inventory: Inventory) -> None:
         inventory.release()
     except DriverError as error:
         LOG.info("%s: the inventory's token was not released: %s", operation.id, redact(str(error)))
+
+
+class _Claim:
+    """Makes the run the only one that writes the objects of its instance. With `deletes_all` its webhooks go in any case."""
+
+    def __init__(self, run: Run, desired: DesiredSet, replacement: Replacement, *, deletes_all: bool) -> None:
+        self._operation, self._context, self._set = run.operation, run.context, desired
+        self._replacement, self._deletes_all = replacement, deletes_all
+        self._freed_at = -math.inf
+
+    def make(self) -> bool:
+        """False if the instance has nothing and shall have nothing. Widens the inventory by the set."""
+        may_read = self._operation.persist(self._check_permissions)
+        try:
+            is_claimed = self._operation.persist(lambda: self._claim(unread=may_read))
+        except ApiError as error:
+            if why := webhooks.remedy(self._context.client, str(error)):
+                raise Refused(f"{error}. {why}.") from None
+            raise
+        if is_claimed:
+            self._check_current()
+        return is_claimed
+
+    def _check_permissions(self) -> bool:
+        objects = [(key, node.resource) for key, node in self._set.nodes.items()]
+        return permissions.check(self._context.connection, objects, CONFIG_MAPS)
+
+    def _claim(self, *, unread: bool) -> bool:
+        self._operation.check_current()
+        try:
+            return self._context.inventory.claim(
+                self._operation.id,
+                self._set.kinds,
+                self._set.namespaces,
+                create=bool(self._set.nodes),
+                members=self._set.nodes,
+                leaving=[key for key in self._set.nodes if key.group_kind in leaving_kinds()],
+                unread=unread,
+            )
+        except DriverError as error:
+            self._mind_refusal(error)
+            raise
+
+    def _mind_refusal(self, error: DriverError) -> None:
+        """
+        Deletes the webhooks and policies of the instance that go, if they may have refused the claim.
+
+        Contended if they have denied it, as API servers notice the deletion a little later.
+        """
+        is_denied = webhooks.is_denied(error)
+        if not (is_denied or webhooks.is_unanswered(error)):
+            return
+        self._operation.check_current()
+        first = webhooks.first_to_go(self._context, ()) if self._deletes_all else self._replacement
+        if webhooks.delete_first(self._context, first):
+            self._freed_at = time.monotonic()
+        if is_denied and time.monotonic() - self._freed_at < DENIED_GRACE:
+            raise Contended(str(error)) from None
+
+    def _check_current(self) -> None:
+        """A rollback that has begun meanwhile may have found no inventory, so no token could stop this run."""
+        try:
+            self._operation.check_current()
+        except Superseded:
+            if self._context.inventory.is_new:
+                self._operation.persist(self._context.inventory.delete)
+            raise
 
 
 class _Reconciliation:
