@@ -93,7 +93,7 @@ class Applier:
             return
         if live is not before:  # else nothing was sent, and it may be gone since
             self._informers.wrote(live)
-        self._loop.start(self._forget_former(node))
+        self._loop.start(self._notes.forget_former(node))
         if node.replaces(live):
             node.replaced = ""  # somebody has changed it meanwhile, so that it need not be deleted
         node.phase, node.error, node.attempts, node.vanished = Phase.SENT, None, 0, False
@@ -112,12 +112,6 @@ class Applier:
     def _is_gone(self, node: Desired, written: Object) -> bool:
         """Whether another object has been reported since under the name of what was written."""
         return node.live is not None and not is_older(node.live, version(written)) and is_another(node.live, written)
-
-    async def _forget_former(self, node: Desired) -> None:
-        try:
-            await self._notes.forget_former(node)
-        except DriverError as error:
-            self._loop.refuse(error)
 
     def _tried(self, node: Desired) -> None:
         for follower in self._set.tried(node):

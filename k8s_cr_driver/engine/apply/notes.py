@@ -9,13 +9,11 @@ write costs as much as the inventory is long. So the notes of a short time are o
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Mapping
 
 from k8s_cr_driver.engine.run.loop import Resume, Run, until
 from k8s_cr_driver.engine.run.nodes import Desired
-from k8s_cr_driver.errors import DriverError, passes
-from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 
 COLLECT_FOR = 0.3
@@ -35,7 +33,7 @@ class Notes:
         """
         Returns once all is written that was noted in the inventory before, and that objects of these uids are `adopted`.
 
-        Raises the DriverError of the write.
+        Raises the DriverError of the write, which is repeated while that passes.
         """
         self._adopted.update(adopted or {})
         if not self._is_due:
@@ -50,7 +48,7 @@ class Notes:
             self._adopted, self._waiting = {}, []
             failed: DriverError | None = None
             try:
-                await self._loop.call(self._inventory.adopt, adopted)
+                await self._loop.repeat(self._inventory.adopt, adopted)
             except DriverError as error:
                 failed = error
             for resume in waiting:
@@ -64,26 +62,23 @@ class Notes:
             self._loop.start(self._tried(node.key, node.digest))
 
     async def forget_former(self, node: Desired) -> None:
-        """Another manifest of the object is applied: by the recorded end a rollback would take that one for the former."""
+        """
+        Another manifest of the object is applied: by the recorded end a rollback would take that one for the former.
+
+        The run ends if that cannot be noted.
+        """
         has_former, node.has_former_end = node.has_former_end and not node.finished, False
         if has_former:
-            await self._recorded(node.key, None)
-
-    async def _tried(self, key: ObjectKey, digest: str | None) -> None:
-        with contextlib.suppress(DriverError):  # without the note the object runs again, at worst
-            await self._recorded(key, digest)
-
-    async def _recorded(self, key: ObjectKey, digest: str | None) -> None:
-        self._inventory.note_finished(key, digest)
-        for failures in itertools.count(1):
+            self._inventory.note_finished(node.key, None)
             try:
                 await self.stored()
             except DriverError as error:
-                if not passes(error):
-                    raise
-                await self._loop.pause(backoff.delay(failures, error))
-            else:
-                break
+                self._loop.refuse(error)
+
+    async def _tried(self, key: ObjectKey, digest: str) -> None:
+        self._inventory.note_finished(key, digest)
+        with contextlib.suppress(DriverError):  # without the note the object runs again, at worst
+            await self.stored()
 
 
 def has_ended_well(node: Desired, live: Object) -> bool:
@@ -95,9 +90,5 @@ def goes_after_its_end(node: Desired, live: Object) -> bool:
     """Whether somebody else deletes an object that has run to its end: a Job whose time to live is over goes after its Pods."""
     if live["metadata"].get("deletionTimestamp") is None or node.replaces(live):
         return False
-    return node.obj.has_finished(live) and node.obj.assess(_undeleted(live)).settled
-
-
-def _undeleted(live: Object) -> Object:
-    """The object as it was before somebody has deleted it."""
-    return {**live, "metadata": {name: value for name, value in live["metadata"].items() if name != "deletionTimestamp"}}
+    before = {name: value for name, value in live["metadata"].items() if name != "deletionTimestamp"}
+    return node.obj.has_finished(live) and node.obj.assess({**live, "metadata": before}).settled

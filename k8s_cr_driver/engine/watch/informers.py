@@ -69,7 +69,7 @@ class Informers:
         """Watches the inventory; another worker's token in it ends this run."""
         inventory = self._context.inventory
         home, seen = inventory.key.namespace, inventory.content.resource_version
-        self._reflectors.start(CONFIG_MAPS, home, inventory.selector, self._fenced, resume=seen)
+        self.follow(CONFIG_MAPS, home, inventory.selector, self._fenced, resume=seen)
 
     def open(self, kinds: Iterable[GroupKind]) -> None:
         """Watches those kinds that are not watched yet. Those that are not served now follow when discovery lists them."""
@@ -124,9 +124,9 @@ class Informers:
                     self._relist(kind, watch.Relist(reflector, {}, math.inf))
 
     def follow(
-        self, resource: Resource, namespace: str, selector: str, handle: Callable[[watch.Message], None]
+        self, resource: Resource, namespace: str, selector: str, handle: Callable[[watch.Message], None], resume: str = ""
     ) -> None:
-        """Watches objects that are not members of the set; `handle` is called with each message."""
+        """Watches objects that are not members of the set; `handle` is called with each list and change."""
 
         def receive(message: watch.Message) -> None:
             if isinstance(message, watch.Broken):
@@ -134,7 +134,7 @@ class Informers:
             elif not isinstance(message, watch.Unserved):
                 handle(message)
 
-        self._reflectors.start(resource, namespace, selector, receive)
+        self._reflectors.start(resource, namespace, selector, receive, resume=resume)
 
     def wrote(self, live: Object) -> None:
         """Notes an object that this run has written: it no longer exists if a list that is asked for later misses it.
@@ -271,9 +271,7 @@ class Informers:
 
     def _fenced(self, message: watch.Message) -> None:
         inventory = self._context.inventory
-        if isinstance(message, watch.Broken):
-            self._loop.refuse(_explained(message.reflector, message.error))
-        elif isinstance(message, watch.Relist):
+        if isinstance(message, watch.Relist):
             live = message.objects.get(inventory.key)
             inventory.fence.check(parse(live) if live else None)
         elif isinstance(message, watch.Change):
