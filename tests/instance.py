@@ -190,7 +190,11 @@ def obj(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any
 
 def kept(manifest: Object) -> Object:
     """With the annotation that it is to be kept."""
-    return {**manifest, "metadata": {**manifest["metadata"], "annotations": {KEEP: "true"}}}
+    return annotated(manifest, {KEEP: "true"})
+
+
+def annotated(manifest: Object, annotations: dict[str, str]) -> Object:
+    return {**manifest, "metadata": {**manifest["metadata"], "annotations": annotations}}
 
 
 def labelled(manifest: Object, **labels: str) -> Object:
@@ -207,9 +211,7 @@ def crontab(name: str, namespace: str = "default", schedule: str = "* * * * *") 
 
 def job(name: str, image: str, **annotations: str) -> Object:
     template = {"spec": {"containers": [{"name": "c", "image": image}], "restartPolicy": "Never"}}
-    made = obj("batch/v1", "Job", name, "default", spec={"template": template})
-    made["metadata"]["annotations"] = annotations
-    return made
+    return annotated(obj("batch/v1", "Job", name, "default", spec={"template": template}), annotations)
 
 
 def deployment(name: str = "web", app: str = "web", **pod: Any) -> Object:

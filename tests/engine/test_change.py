@@ -17,6 +17,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults
 from tests.instance import CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state, status, wait_for
+from tests.writes.test_replacement import COMPLETE
 
 SHARED = {
     "Namespace": (obj("v1", "Namespace", "home"), config_map("a", "home")),
@@ -69,13 +70,6 @@ def test_prune_waits_until_a_desired_object_is_ready_again(api: FakeApi) -> None
 
 def labels_of(api: FakeApi, manifest: Object) -> dict[str, str]:
     return dict(api.get(manifest["kind"], None, manifest["metadata"]["name"])["metadata"].get("labels") or {})
-
-
-COMPLETE = {
-    "completionTime": "2026-01-01T00:00:00Z",
-    "conditions": [{"type": "Complete", "status": "True"}],
-    "succeeded": 1,
-}
 
 
 def test_a_finished_job_that_vanishes_is_settled(api: FakeApi) -> None:

@@ -24,6 +24,7 @@ from tests.instance import (
     BLUE,
     CONDITIONS,
     Instance,
+    annotated,
     config_map,
     crontab,
     crontab_crd,
@@ -95,19 +96,6 @@ def test_a_version_that_the_cluster_does_not_serve_is_refused(api: FakeApi) -> N
     api.put(crontab_crd())
     with pytest.raises(Refused, match=r"unknown kind: stable.example.com/v7 CronTab"):
         Instance(api.url).reconcile([{**crontab("one"), "apiVersion": "stable.example.com/v7"}])
-
-
-def test_a_job_that_has_changed_is_made_again(api: FakeApi) -> None:
-    controllers.run_workloads(api)
-    blue = Instance(api.url)
-    blue.reconcile([job("a", "one")])
-    uid = api.get("Job", "default", "a")["metadata"]["uid"]
-    blue.reconcile([job("a", "one")])
-    assert api.get("Job", "default", "a")["metadata"]["uid"] == uid
-    blue.reconcile([job("a", "two")])
-    live = api.get("Job", "default", "a")
-    assert live["metadata"]["uid"] != uid
-    assert live["spec"]["template"]["spec"]["containers"][0]["image"] == "two"
 
 
 REPLACE = {"k8s-cr-driver/replace": "true"}
@@ -426,29 +414,38 @@ def refuse_applies(api: FakeApi, *, always: bool) -> str:
     return uid
 
 
-@pytest.mark.parametrize("annotations", [{}, REPLACE])
+@pytest.fixture
+def blue(api: FakeApi) -> Instance:
+    """An instance with a CronTab in v1, whose CRD has v2, too."""
+    api.put(of_two_versions())
+    instance = Instance(api.url)
+    instance.reconcile([crontab("one")])
+    return instance
+
+
+@pytest.mark.parametrize(
+    ("annotations", "is_kept", "refusal"),
+    [
+        ({}, False, "not declared in schema. Annotate it with k8s-cr-driver/replace"),
+        (REPLACE, True, "never deleted"),
+        (REPLACE, False, ""),
+    ],
+)
 def test_an_object_that_cannot_be_applied_in_another_version_is_replaced_if_it_may_be(
-    api: FakeApi, annotations: dict[str, str]
+    api: FakeApi, blue: Instance, annotations: dict[str, str], is_kept: bool, refusal: str
 ) -> None:
     """A default of the schema of one version is unknown in the other, and the fields' versions alone do not help."""
-    api.put(of_two_versions())
-    blue = Instance(api.url)
-    blue.reconcile([crontab("one")])
+    if is_kept:
+        keep = {KEEP: "true"}
+        api.edit("CronTab", "default", "one", lambda live: live["metadata"].setdefault("annotations", {}).update(keep))
     uid = refuse_applies(api, always=True)
-    newer = in_v2(crontab("one"))
-    newer["metadata"]["annotations"] = annotations
-    if annotations:
-        blue.reconcile([newer])
-        assert api.get("CronTab", "default", "one")["metadata"]["uid"] != uid
-    else:
-        with pytest.raises(Refused, match=r"not declared in schema. Annotate it with k8s-cr-driver/replace"):
-            blue.reconcile([newer])
+    with pytest.raises(Refused, match=refusal) if refusal else contextlib.nullcontext():
+        blue.reconcile([annotated(in_v2(crontab("one")), annotations)])
+    live = api.get("CronTab", "default", "one")
+    assert (live["metadata"]["uid"] == uid) is bool(refusal) and is_managed(live, BLUE)
 
 
-def test_the_fields_of_an_object_are_moved_to_the_version_in_which_it_is_applied(api: FakeApi) -> None:
-    api.put(of_two_versions())
-    blue = Instance(api.url)
-    blue.reconcile([crontab("one")])
+def test_the_fields_of_an_object_are_moved_to_the_version_in_which_it_is_applied(api: FakeApi, blue: Instance) -> None:
     uid = refuse_applies(api, always=False)
     blue.reconcile([in_v2(crontab("one"))])
     live = api.get("CronTab", "default", "one")
@@ -471,8 +468,7 @@ def test_such_an_error_about_no_other_version_passes(api: FakeApi, is_new: bool)
     blue = Instance(api.url)
     if not is_new:
         blue.reconcile([config_map("one")])
-    newer = config_map("one", a="2")
-    newer["metadata"]["annotations"] = REPLACE
+    newer = annotated(config_map("one", a="2"), REPLACE)
     api.fail(UNDECLARED, method="PATCH", path="/configmaps/one", times=2)
     blue.reconcile([newer])
     assert not api.requests.select("DELETE")
@@ -539,12 +535,7 @@ def stored_in(namespace: str, name: str = "inner") -> Object:
 
 
 @pytest.mark.parametrize("refusal", ["its manifest", "its creation"])
-def test_an_object_is_not_replaced_if_its_newer_version_is_refused(api: FakeApi, refusal: str) -> None:
-    api.put(of_two_versions())
-    blue = Instance(api.url)
-    blue.reconcile([crontab("one")])
-    newer = in_v2(crontab("one"))
-    newer["metadata"]["annotations"] = REPLACE
+def test_an_object_is_not_replaced_if_its_newer_version_is_refused(api: FakeApi, blue: Instance, refusal: str) -> None:
     if refusal == "its creation":
         denied = faults.status(403, "Forbidden", 'admission webhook "w" denied the request: no more v2')
         api.fail(denied, method="POST", path="/crontabs", times=9)
@@ -554,22 +545,8 @@ def test_an_object_is_not_replaced_if_its_newer_version_is_refused(api: FakeApi,
         typo = "failed to create typed patch object (default/one): .spec.typo: field not declared in schema"
         api.fail(faults.status(500, "InternalError", typo), method="PATCH", path="/crontabs/one", times=50)
     with pytest.raises(Refused):
-        blue.reconcile([newer])
+        blue.reconcile([annotated(in_v2(crontab("one")), REPLACE)])
     assert api.get("CronTab", "default", "one")["metadata"]["uid"] == uid
-
-
-def test_an_object_that_a_user_keeps_is_not_replaced_for_its_version(api: FakeApi) -> None:
-    api.put(of_two_versions())
-    blue = Instance(api.url)
-    blue.reconcile([crontab("one")])
-    api.edit("CronTab", "default", "one", lambda live: live["metadata"].setdefault("annotations", {}).update({KEEP: "true"}))
-    uid = refuse_applies(api, always=True)
-    newer = in_v2(crontab("one"))
-    newer["metadata"]["annotations"] = REPLACE
-    with pytest.raises(Refused, match="never deleted"):
-        blue.reconcile([newer])
-    live = api.get("CronTab", "default", "one")
-    assert live["metadata"]["uid"] == uid and is_managed(live, BLUE)
 
 
 @pytest.mark.parametrize("always", [False, True])

@@ -11,15 +11,13 @@ from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.errors import Refused
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults
-from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, job, status
+from tests.instance import CONDITIONS, Instance, annotated, config_map, crontab, crontab_crd, job, status
 
 DEFINITION = crontab_crd(**CONDITIONS)
 
 
 def optional(name: str) -> dict[str, object]:
-    tab = crontab(name)
-    tab["metadata"]["annotations"] = {"k8s-cr-driver/optional": "true"}
-    return tab
+    return annotated(crontab(name), {"k8s-cr-driver/optional": "true"})
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:

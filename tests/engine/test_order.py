@@ -8,10 +8,32 @@ import pytest
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.objects.marks import KEEP
 from tests.fake_api import FakeApi, controllers
-from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, state, status, wait_for
+from tests.instance import CONDITIONS, Instance, annotated, config_map, crontab, crontab_crd, obj, state, status, wait_for
 
 CLUSTER_API = "cluster.x-k8s.io"
 ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+HELD = ["example.org/clean"]
+STORED = {"k8s-cr-driver/ready-when": "stored"}
+
+
+def custom(
+    api: FakeApi, api_version: str, kind: str, name: str, spec: Object, namespace: str = "", *, held: bool = False
+) -> Object:
+    """An object of a kind that the cluster has from now on."""
+    group, version = api_version.split("/")
+    crd: Object = crontab_crd()
+    plural = f"{kind.lower()}s"
+    crd["metadata"]["name"] = f"{plural}.{group}"
+    crd["spec"] |= {"group": group, "names": {"plural": plural, "singular": kind.lower(), "kind": kind}}
+    crd["spec"]["scope"] = "Namespaced" if namespace else "Cluster"
+    schema = {"openAPIV3Schema": ANYTHING}
+    crd["spec"]["versions"] = [{"name": version, "served": True, "storage": True, "schema": schema}]
+    api.put(crd)
+    one = annotated(obj(api_version, kind, name, namespace, spec=spec), STORED)
+    if held:
+        one["metadata"]["finalizers"] = HELD
+    return one
 
 
 def order_of(api: FakeApi, method: str, *names: str) -> list[str]:
@@ -112,34 +134,16 @@ def test_what_refers_to_another_object_is_gone_before_that_is_deleted(api: FakeA
     assert order_of(api, "DELETE", "one", "ref") == ["one", "ref"]
 
 
-@pytest.fixture
-def cluster_api(api: FakeApi) -> FakeApi:
-    for group, kind in ((CLUSTER_API, "Cluster"), ("infrastructure." + CLUSTER_API, "DevMachineTemplate")):
-        crd = crontab_crd()
-        plural = kind.lower() + "s"
-        crd["metadata"]["name"] = f"{plural}.{group}"
-        crd["spec"] |= {"group": group, "names": {"plural": plural, "singular": kind.lower(), "kind": kind}}
-        crd["spec"]["versions"] = [
-            {"name": "v1beta2", "served": True, "storage": True, "schema": {"openAPIV3Schema": ANYTHING}}
-        ]
-        api.put(crd)
-    return api
-
-
-def capi(kind: str, name: str, group: str = CLUSTER_API) -> Object:
-    made = obj(f"{group}/v1beta2", kind, name, "default", spec={"clusterName": "workload"})
-    made["metadata"] |= {
-        "labels": {"cluster.x-k8s.io/cluster-name": "workload"}, "annotations": {"k8s-cr-driver/ready-when": "stored"},
-    }
+def of_a_workload(api: FakeApi, kind: str, name: str, group: str = CLUSTER_API, *, held: bool = False) -> Object:
+    made = custom(api, f"{group}/v1beta2", kind, name, {"clusterName": "workload"}, "default", held=held)
+    made["metadata"]["labels"] = {"cluster.x-k8s.io/cluster-name": "workload"}
     return made
 
 
-def test_a_cluster_is_gone_before_its_templates_and_secrets_are_deleted(cluster_api: FakeApi) -> None:
-    api, blue = cluster_api, Instance(cluster_api.url)
-    cluster = capi("Cluster", "workload")
-    cluster["metadata"]["finalizers"] = ["cluster.cluster.x-k8s.io"]
+def test_a_cluster_is_gone_before_its_templates_and_secrets_are_deleted(api: FakeApi) -> None:
+    blue, cluster = Instance(api.url), of_a_workload(api, "Cluster", "workload", held=True)
     secret = obj("v1", "Secret", "credentials", "default", stringData={"a": "b"})
-    template = capi("DevMachineTemplate", "template", "infrastructure." + CLUSTER_API)
+    template = of_a_workload(api, "DevMachineTemplate", "template", f"infrastructure.{CLUSTER_API}")
     blue.reconcile([secret, template, cluster])
     run = blue.start([])
     wait_for(api, lambda: "deletionTimestamp" in api.get("Cluster", "default", "workload")["metadata"])

@@ -26,6 +26,14 @@ from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_cr
 CRD = crontab_crd(**CONDITIONS)
 
 
+def crontab_crd_with(spec: Object | None = None, **fields: Object) -> Object:
+    """With these fields in the schema of the spec, of which `spec` is more."""
+    crd = crontab_crd(**CONDITIONS)
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    schema |= {**(spec or {}), "properties": schema["properties"] | fields}
+    return crd
+
+
 def test_an_object_without_its_status_is_waited_for_until_an_event_says_that_it_is_ready(api: FakeApi) -> None:
     blue = Instance(api.url)
     run = blue.start([CRD, crontab("one")])
@@ -52,15 +60,6 @@ def ready_once(api: FakeApi, live: Object) -> None:
     """A controller that sees the first generation only."""
     if "status" not in live and "deletionTimestamp" not in live["metadata"]:
         api.set_status("CronTab", live["metadata"]["namespace"], live["metadata"]["name"], status())
-
-
-def test_an_unchanged_set_is_ready_at_once(api: FakeApi) -> None:
-    blue = Instance(api.url)
-    api.react("CronTab", lambda live: ready_once(api, live))
-    blue.reconcile([CRD, crontab("one")])
-    before = api.get("CronTab", "default", "one")
-    blue.reconcile([CRD, crontab("one")])
-    assert api.get("CronTab", "default", "one") == before
 
 
 def test_an_object_that_somebody_deletes_while_others_are_waited_for_is_made_again(api: FakeApi) -> None:
@@ -145,10 +144,8 @@ def test_a_failure_that_passes_within_the_grace_is_none(api: FakeApi) -> None:
 def test_what_is_suspended_is_not_waited_for(api: FakeApi) -> None:
     paused = crontab("one")
     paused["spec"]["suspend"] = True
-    crd = crontab_crd(**CONDITIONS)
-    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["suspend"] = {"type": "boolean"}
     blue = Instance(api.url)
-    blue.reconcile([crd, paused])
+    blue.reconcile([crontab_crd_with(suspend={"type": "boolean"}), paused])
     assert blue.heard[-1][1] == "Suspended"
 
 
@@ -156,9 +153,9 @@ def test_where_being_stored_is_enough_nothing_is_waited_for(api: FakeApi) -> Non
     stored = crontab("one")
     stored["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
     Instance(api.url).reconcile([CRD, stored])
-    annotated = crontab_crd(**CONDITIONS)
-    annotated["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
-    Instance(api.url).reconcile([annotated, crontab("one"), crontab("two")])
+    definition = crontab_crd(**CONDITIONS)
+    definition["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
+    Instance(api.url).reconcile([definition, crontab("one"), crontab("two")])
 
 
 def test_rule_of_an_annotation_decides_when_the_wait_ends_and_costs_no_request(api: FakeApi) -> None:
@@ -259,13 +256,14 @@ def test_a_crd_that_was_not_found_once_is_read_again(api: FakeApi) -> None:
 TEXT = {"type": "string"}
 
 
-def test_running_settles_nothing_before_the_crd_says_whether_the_kind_runs_to_an_end(api: FakeApi) -> None:
+@pytest.mark.parametrize("seconds", [0, 0.5], ids=["is read", "is being read"])
+def test_running_settles_nothing_before_the_crd_says_whether_the_kind_runs_to_an_end(api: FakeApi, seconds: float) -> None:
     api.put(crontab_crd(phase=TEXT, finishedAt=TEXT))
+    api.react("CronTab", lambda live: run_once(api, live))
+    api.fail(faults.held(seconds), method="GET", path="customresourcedefinitions/crontabs")
     blue = Instance(api.url)
     run = blue.start([crontab("one")])
-    blue.wait_until_reported("one", "Waiting")
-    api.set_status("CronTab", "default", "one", {"phase": "Running"})
-    wait_for(api, lambda: any("its work is not done yet" in message for _, _, message in blue.heard))
+    wait_for(api, lambda: run.done() or any("its work is not done yet" in message for _, _, message in blue.heard))
     assert not run.done()
     api.set_status("CronTab", "default", "one", {"phase": "Succeeded", "finishedAt": "2026-01-01T00:00:00Z"})
     run.result(10)
@@ -475,29 +473,6 @@ def test_a_status_without_observed_generation_counts_after_a_while(api: FakeApi)
     assert [state for key, state, _ in blue.heard if key.name == "one"][-2:] == ["Waiting", "Ready"]
 
 
-def test_a_workload_with_its_controllers(api: FakeApi) -> None:
-    from tests.fake_api import controllers
-
-    controllers.run_workloads(api)
-    labels = {"app": "web"}
-    deployment = obj(
-        "apps/v1",
-        "Deployment",
-        "web",
-        "default",
-        spec={
-            "replicas": 2,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
-        },
-    )
-    blue = Instance(api.url)
-    blue.reconcile([deployment])
-    assert len(api.names("Pod", "default")) == 2
-    blue.terminate()
-    assert api.names("Pod", "default") == []
-
-
 def test_a_half_open_stream_delays_but_does_not_hide_that_an_object_is_ready(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -507,18 +482,6 @@ def test_a_half_open_stream_delays_but_does_not_hide_that_an_object_is_ready(
     blue.wait_until_reported("one", "Waiting")
     wait_for(api, lambda: api.break_streams(faults.half_open(), "CronTab") == 1)
     api.set_status("CronTab", "default", "one", status())
-    run.result(10)
-
-
-def test_running_settles_nothing_while_the_crd_is_being_read(api: FakeApi) -> None:
-    api.put(crontab_crd(phase=TEXT, finishedAt=TEXT))
-    api.react("CronTab", lambda live: run_once(api, live))
-    api.fail(faults.held(0.5), method="GET", path="customresourcedefinitions/crontabs")
-    blue = Instance(api.url)
-    run = blue.start([crontab("one")])
-    wait_for(api, lambda: run.done() or any("its work is not done yet" in message for _, _, message in blue.heard))
-    assert not run.done()
-    api.set_status("CronTab", "default", "one", {"phase": "Succeeded", "finishedAt": "2026-01-01T00:00:00Z"})
     run.result(10)
 
 
@@ -555,26 +518,41 @@ def test_what_an_object_waits_for_is_reported_as_it_was_when_it_was_seen() -> No
     assert "waits for ConfigMap default/b" in seen.report(SentValues([])).message
 
 
-@pytest.mark.parametrize("one", [job("a", "one"), crontab("a")], ids=["Job", "custom resource"])
-def test_what_a_webhook_has_put_into_a_queue_is_waited_for(api: FakeApi, one: Object) -> None:
+BOOLEAN = {"type": "boolean"}
+BY_DEFAULT = {**BOOLEAN, "default": False}
+
+
+@pytest.mark.parametrize(
+    ("one", "fields", "policy"),
+    [
+        (job("a", "one"), {}, ""),
+        (crontab("a"), {"suspend": BOOLEAN}, ""),
+        (crontab("a"), {"suspend": BY_DEFAULT}, ""),
+        (crontab("a"), {"runPolicy": {"type": "object", "properties": {"suspend": BY_DEFAULT}, "default": {}}}, "runPolicy"),
+    ],
+    ids=["Job", "custom resource", "TrainJob of Kubeflow", "PyTorchJob of Kubeflow"],
+)
+def test_what_a_webhook_has_put_into_a_queue_is_waited_for(api: FakeApi, one: Object, fields: Object, policy: str) -> None:
     kind = one["kind"]
-    crd = crontab_crd(**CONDITIONS)
-    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["suspend"] = {"type": "boolean"}
-    api.put(crd)
+    api.put(crontab_crd_with(**fields))
+
+    def suspend(live: Object, value: bool) -> None:
+        (live["spec"][policy] if policy else live["spec"])["suspend"] = value
 
     def hold(live: Object) -> None:
         """As the API server records what admission changes: no manager but the applier's."""
-        if "suspend" not in live["spec"]:
+        if live["metadata"]["generation"] == 1:
             manager = live["metadata"]["managedFields"][0]["manager"]
-            api.edit(kind, "default", "a", lambda stored: stored["spec"].update(suspend=True), manager=manager)
+            api.edit(kind, "default", "a", lambda stored: suspend(stored, True), manager=manager)
             api.set_status(kind, "default", "a", {"conditions": [{"type": "Suspended", "status": "True"}]})
 
     api.react(kind, hold)
     blue = Instance(api.url)
     run = blue.start([one])
-    blue.wait_until_reported("a", "Waiting", "spec.suspend is true, by a webhook")
+    where = f"spec.{policy}.suspend" if policy else "spec.suspend"
+    blue.wait_until_reported("a", "Waiting", f"{where} is true, by a webhook")
     assert not run.done()
-    api.edit(kind, "default", "a", lambda stored: stored["spec"].update(suspend=False), manager="kueue")
+    api.edit(kind, "default", "a", lambda stored: suspend(stored, False), manager="kueue")
     api.set_status(kind, "default", "a", {"conditions": [{"type": "Complete", "status": "True"}]})
     run.result(10)
 
@@ -597,10 +575,7 @@ def test_what_its_package_or_a_user_suspends_is_at_rest(api: FakeApi, asks: bool
 
 @pytest.mark.parametrize("may_read", [True, False])
 def test_rest_that_is_a_default_of_a_crd_on_the_cluster_is_on_purpose(api: FakeApi, may_read: bool) -> None:
-    crd = crontab_crd(**CONDITIONS)
-    fields = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
-    fields["enabled"] = {"type": "boolean", "default": False}
-    api.put(crd)
+    api.put(crontab_crd_with(enabled={"type": "boolean", "default": False}))
     if not may_read:
         denied = faults.status(403, "Forbidden", "no")
         api.fail(denied, method="GET", path="customresourcedefinitions/crontabs", times=10)
@@ -608,54 +583,10 @@ def test_rest_that_is_a_default_of_a_crd_on_the_cluster_is_on_purpose(api: FakeA
     assert api.get("CronTab", "default", "a")["spec"]["enabled"] is False
 
 
-def crontab_crd_with(spec: Object, **fields: Object) -> Object:
-    """With these fields in the schema of the spec."""
-    crd = crontab_crd(**CONDITIONS)
-    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    schema |= {**spec, "properties": schema["properties"] | fields}
-    return crd
-
-
-def test_a_queue_may_set_another_value_than_the_default(api: FakeApi) -> None:
-    """As of a TrainJob of Kubeflow, whose CRD has the default false."""
-    api.put(crontab_crd_with({}, suspend={"type": "boolean", "default": False}))
-
-    def hold(live: Object) -> None:
-        if not live["spec"].get("suspend"):
-            manager = live["metadata"]["managedFields"][0]["manager"]
-            api.edit("CronTab", "default", "a", lambda stored: stored["spec"].update(suspend=True), manager=manager)
-
-    api.react("CronTab", hold)
-    with pytest.raises(NotReady, match=r"spec\.suspend is true, by a webhook"):
-        Instance(api.url, seconds=2).reconcile([crontab("a")])
-
-
 def test_a_default_of_the_whole_spec_is_on_purpose(api: FakeApi) -> None:
     api.put(crontab_crd_with({"default": {"enabled": False}}, enabled={"type": "boolean"}))
     Instance(api.url).reconcile([obj("stable.example.com/v1", "CronTab", "a")])
     assert api.get("CronTab", "default", "a")["spec"]["enabled"] is False
-
-
-def test_a_job_whose_policy_a_queue_suspends_is_waited_for(api: FakeApi) -> None:
-    """As a PyTorchJob or MPIJob of Kubeflow: its controller reports the condition Suspended, and nothing runs."""
-    policy = {"type": "object", "properties": {"suspend": {"type": "boolean", "default": False}}}
-    api.put(crontab_crd_with({}, runPolicy={**policy, "default": {}}))
-
-    def hold(live: Object) -> None:
-        if live["metadata"]["generation"] == 1:
-            manager = live["metadata"]["managedFields"][0]["manager"]
-            place = "CronTab", "default", "a"
-            api.edit(*place, lambda stored: stored["spec"]["runPolicy"].update(suspend=True), manager=manager)
-            api.set_status("CronTab", "default", "a", {"conditions": [{"type": "Suspended", "status": "True"}]})
-
-    api.react("CronTab", hold)
-    blue = Instance(api.url)
-    run = blue.start([crontab("a")])
-    blue.wait_until_reported("a", "Waiting", "spec.runPolicy.suspend is true, by a webhook")
-    assert not run.done()
-    api.edit("CronTab", "default", "a", lambda stored: stored["spec"]["runPolicy"].update(suspend=False), manager="kueue")
-    api.set_status("CronTab", "default", "a", {"conditions": [{"type": "Succeeded", "status": "True"}]})
-    run.result(10)
 
 
 def test_who_writes_an_atomic_spec_has_suspended_the_object(api: FakeApi) -> None:

@@ -11,7 +11,7 @@ from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources.registry import health_of_made, resource_for
 from tests.fake_api import FakeApi
-from tests.instance import GREEN, Instance, config_map, obj
+from tests.instance import GREEN, Instance, annotated, config_map, obj
 
 PREFIX = "k8s-cr-driver/"
 RULES = {
@@ -36,8 +36,7 @@ def test_rules_that_an_instance_has_for_a_namespace_are_none_of_another_that_sha
 
 
 def test_rules_of_a_package_that_has_kept_the_object_are_none_of_the_next(api: FakeApi) -> None:
-    kept = config_map("a")
-    kept["metadata"]["annotations"] = {PREFIX + "package-rules": json.dumps({"current": "false"})}
+    kept = annotated(config_map("a"), {PREFIX + "package-rules": json.dumps({"current": "false"})})
     api.put(kept)
     Instance(api.url, adopt=True).reconcile([config_map("a")])
 

@@ -24,7 +24,7 @@ from k8s_cr_driver.objects.marks import KEEP
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.context import WriteContext
 from tests.fake_api import FakeApi, faults
-from tests.instance import BLUE, CONDITIONS, Instance, crontab, crontab_crd, obj, replaced, status
+from tests.instance import BLUE, CONDITIONS, Instance, annotated, crontab, crontab_crd, obj, replaced, status
 from tests.oidc_provider import OidcProvider
 
 CANARY = "canary-5f1d9c0b7e"
@@ -182,19 +182,10 @@ def test_an_unready_object_whose_status_and_events_quote_what_the_operation_has_
     reported.append(everything(error))
 
 
-def test_an_event_of_an_object_that_is_not_deleted_names_no_value_of_it(api: FakeApi, reported: list[str]) -> None:
+@pytest.mark.parametrize("is_own", [True, False], ids=["its own", "of another object that goes"])
+def test_an_event_of_an_object_that_is_not_deleted_names_no_value(api: FakeApi, reported: list[str], is_own: bool) -> None:
     """A terminate has sent none."""
-    held = {**crontab("one"), "spec": {"cronSpec": CANARY}}
-    held["metadata"]["finalizers"] = ["example.com/hold"]
-    Instance(api.url).reconcile([crontab_crd(), held])
-    api.event(api.get("CronTab", "default", "one"), "FailedDelete", f"no entry {CANARY}")
-    with pytest.raises(NotReady, match="FailedDelete: no entry") as error:
-        Instance(api.url, seconds=2).terminate()
-    reported.append(everything(error.value))
-
-
-def test_an_event_of_a_deletion_names_no_value_of_another_object_that_goes(api: FakeApi, reported: list[str]) -> None:
-    held = crontab("one")
+    held = crontab("one", schedule=CANARY) if is_own else crontab("one")
     held["metadata"]["finalizers"] = ["example.com/hold"]
     Instance(api.url).reconcile([crontab_crd(), held, secret()])
     api.event(api.get("CronTab", "default", "one"), "FailedDelete", f"cannot log in with {CANARY}")
@@ -224,18 +215,23 @@ def test_the_log_line_of_a_wait_holds_no_credentials(
         assert "hunter2" not in text
 
 
-@pytest.mark.parametrize(("method", "annotations"), [("DELETE", {}), ("PATCH", {KEEP: "true"})])
+@pytest.mark.parametrize(
+    ("method", "annotations", "has_label"),
+    [("DELETE", {}, True), ("PATCH", {KEEP: "true"}, True), ("PATCH", {}, False)],
+    ids=["deletion", "release", "label"],
+)
 def test_a_refusal_of_what_sends_no_value_names_none_of_the_object(
-    api: FakeApi, reported: list[str], method: str, annotations: dict[str, str]
+    api: FakeApi, reported: list[str], method: str, annotations: dict[str, str], has_label: bool
 ) -> None:
-    """A webhook gets the whole object also with its deletion, and with a patch of its metadata."""
-    blue, made = Instance(api.url), secret()
-    made["metadata"]["annotations"] = annotations
-    blue.reconcile([made])
-    words = f'admission webhook "a.example.com" denied the request: {ENCODED} is in use'
-    api.fail(faults.status(403, "Forbidden", words), method=method, path="/secrets/", times=99)
+    """A webhook gets the whole object also with its deletion, and with a patch of its metadata, though none was read."""
+    blue = Instance(api.url)
+    blue.reconcile([annotated(secret(), annotations)])
+    if not has_label:
+        replaced(api, "Secret", "default", "credentials")
+    is_sent = lambda request: "force" not in request.query  # noqa: E731
+    api.fail(faults.denied(f"{ENCODED} is in use"), method=method, path="/secrets/", times=99, when=is_sent)
     blue.seconds = 3
-    with pytest.raises(DriverError, match=r"a.example.com.*\[value removed\] is in use") as refused:
+    with pytest.raises(DriverError, match=r"validate.example.com.*\[value removed\] is in use") as refused:
         blue.terminate()
     reported.append(everything(refused.value))
 
@@ -252,19 +248,6 @@ def test_a_refusal_of_a_release_names_no_value_of_the_object(
     blue.terminate()
     assert "[value removed] is in use" in caplog.text
     reported.append(caplog.text)
-
-
-def test_a_refusal_of_a_label_names_no_value_of_the_object(api: FakeApi, reported: list[str]) -> None:
-    """The run has read no more of it than its metadata."""
-    blue = Instance(api.url)
-    blue.reconcile([secret()])
-    replaced(api, "Secret", "default", "credentials")
-    is_sent = lambda request: "force" not in request.query  # noqa: E731
-    api.fail(faults.denied(f"{ENCODED} is in use"), method="PATCH", path="/secrets/", times=99, when=is_sent)
-    blue.seconds = 3
-    with pytest.raises(DriverError, match=r"validate.example.com.*\[value removed\] is in use") as refused:
-        blue.terminate()
-    reported.append(everything(refused.value))
 
 
 def of_value(value: str) -> Object:

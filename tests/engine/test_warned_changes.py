@@ -70,9 +70,7 @@ def events(api: FakeApi) -> list[Any]:
     return api.requests.select("GET", "/events")
 
 
-def test_a_warning_since_the_change_holds_the_operation_and_is_its_first_line(
-    api: FakeApi, blue: Instance, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_warning_since_the_change_holds_the_operation_and_is_its_first_line(api: FakeApi, blue: Instance) -> None:
     run = change(api, blue)
     warn(api)
     blue.wait_until_reported("cloud", "Waiting", UNPACK)
@@ -83,7 +81,7 @@ def test_a_warning_since_the_change_holds_the_operation_and_is_its_first_line(
     assert first.startswith(f"Addon.pkg.example.org cloud: Waiting (StatusOlderThanSpec): {UNPACK}; the status is as it was")
 
 
-def test_a_status_that_is_written_at_last_ends_it(api: FakeApi, blue: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_status_that_is_written_at_last_ends_it(api: FakeApi, blue: Instance) -> None:
     run = change(api, blue)
     warn(api)
     blue.wait_until_reported("cloud", "Waiting", UNPACK)
@@ -100,15 +98,13 @@ def test_a_status_that_is_written_at_last_ends_it(api: FakeApi, blue: Instance, 
     ],
     ids=["older", "normal", "of another object"],
 )
-def test_silence_is_still_taken_for_consent(
-    api: FakeApi, blue: Instance, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
-) -> None:
+def test_silence_is_still_taken_for_consent(api: FakeApi, blue: Instance, changes: dict[str, Any]) -> None:
     run = change(api, blue)
     warn(api, **changes)
     run.result(10)
 
 
-def test_a_later_normal_event_takes_a_warning_back(api: FakeApi, blue: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_later_normal_event_takes_a_warning_back(api: FakeApi, blue: Instance) -> None:
     run = change(api, blue)
     warn(api)
     blue.wait_until_reported("cloud", "Waiting", UNPACK)
@@ -132,9 +128,7 @@ def test_a_warning_is_over_when_the_next_attempt_would_have_repeated_it(age: flo
     assert is_over(age, waited, Timing().warned) == over
 
 
-def test_an_account_that_may_not_read_events_waits_no_longer(
-    api: FakeApi, blue: Instance, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_account_that_may_not_read_events_waits_no_longer(api: FakeApi, blue: Instance) -> None:
     api.knobs.denied.add(("list", "", "events", "*"))
     run = change(api, blue)
     warn(api)

@@ -12,32 +12,9 @@ import pytest
 import yaml
 
 from k8s_cr_driver.objects.keys import Object
-from tests.engine.test_order import order_of
+from tests.engine.test_order import custom, order_of
 from tests.fake_api import FakeApi, controllers, faults
-from tests.instance import Instance, crontab_crd, obj, wait_for
-
-HELD = ["example.org/clean"]
-STORED = {"k8s-cr-driver/ready-when": "stored"}
-
-
-def custom(
-    api: FakeApi, api_version: str, kind: str, name: str, spec: Object, namespace: str = "", *, held: bool = False
-) -> Object:
-    """An object of a kind that the cluster has from now on."""
-    group, version = api_version.split("/")
-    crd: Object = crontab_crd()
-    plural = f"{kind.lower()}s"
-    crd["metadata"]["name"] = f"{plural}.{group}"
-    crd["spec"] |= {"group": group, "names": {"plural": plural, "singular": kind.lower(), "kind": kind}}
-    crd["spec"]["scope"] = "Namespaced" if namespace else "Cluster"
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    crd["spec"]["versions"] = [{"name": version, "served": True, "storage": True, "schema": schema}]
-    api.put(crd)
-    one = obj(api_version, kind, name, namespace, spec=spec)
-    one["metadata"]["annotations"] = STORED
-    if held:
-        one["metadata"]["finalizers"] = HELD
-    return one
+from tests.instance import Instance, obj, wait_for
 
 
 def secret(name: str, namespace: str) -> Object:
