@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import click
 
 from k8s_cr_driver.cli.cluster import Kubeconfig
 from k8s_cr_driver.cli.output import echo, output_option, print_json
-from k8s_cr_driver.cli.planning import changed, of_operation, plan_for
+from k8s_cr_driver.cli.planning import of_operation, plan_for
 from k8s_cr_driver.objects.keys import ObjectKey
 from k8s_cr_driver.plan.actions import Action, Do
+from k8s_cr_driver.plan.field_diff import Change
 from k8s_cr_driver.writes.write_errors import NOT_RESTORED
 
 _SHOWN = {
@@ -67,8 +69,13 @@ def diff(kubeconfig: Kubeconfig, path: Path, output: str, **options: Any) -> Non
         raise click.exceptions.Exit(1)
 
 
+def _changes(action: Action) -> Sequence[Change]:
+    """The fields that it changes of what is there."""
+    return () if action.do is Do.CREATE else action.changes
+
+
 def _as_json(action: Action) -> dict[str, Any]:
-    fields = [{"field": one.path, "before": one.before, "after": one.after} for one in changed(action)]
+    fields = [{"field": one.path, "before": one.before, "after": one.after} for one in _changes(action)]
     return {"object": str(action.key), "verdict": _SHOWN[action.do][0], "changes": fields, "message": action.why}
 
 
@@ -76,5 +83,5 @@ def _print(action: Action, message: str) -> None:
     verdict, sign, colour = _SHOWN[action.do]
     explained = f": {message}" if action.why else ""
     echo(f"{sign} {verdict} {action.key}{explained}", colour=colour)
-    for change in changed(action):
+    for change in _changes(action):
         echo(f"    {change}")

@@ -83,6 +83,7 @@ class _Set:
 class _Inspection:
     def __init__(self, folder: Path, wish: Wish, findings: Findings) -> None:
         self.folder, self.wish, self.findings = folder, wish, findings
+        self.namespace = wish.place(folder)
         self.places = Places(folder)
         self.sampled = Sampled()
 
@@ -188,7 +189,7 @@ class _Inspection:
         written: dict[ObjectKey, str] = {}
         places = [(key_of(obj), source) for obj, source in whole.report.sources]
         for key, source in [*places, *((key, again) for key, _, again in whole.report.repeated)]:
-            one = written.setdefault(key._replace(namespace=key.namespace or self.wish.namespace), _file(source))
+            one = written.setdefault(key._replace(namespace=key.namespace or self.namespace), _file(source))
             if one != _file(source):
                 yield (one, _file(source)), f"{key} is written in {one} and in {_file(source)}; {remedy}, or remove one"
         files = {key: _file(source) for key, source in places}
@@ -235,7 +236,7 @@ class _Inspection:
         self.findings.add("kind", refused.values())
         one.objects = [obj for obj in one.objects if key_of(obj) not in refused]
         try:
-            one.unknown = package_input.place(one.objects, self.wish.namespace)
+            one.unknown = package_input.place(one.objects, self.namespace)
         except (InvalidPackage, InvalidRequest) as error:
             self.findings.add("kind" if "unknown kind" in str(error) else "manifest", [str(error)])
 

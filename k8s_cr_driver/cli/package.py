@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
-from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.findings import Findings
 from k8s_cr_driver.cli.inspection import inspect
-from k8s_cr_driver.cli.package_request import Wish
+from k8s_cr_driver.cli.package_request import Wish, with_wish
 from k8s_cr_driver.package.csar import write
 
 
@@ -24,11 +22,8 @@ from k8s_cr_driver.package.csar import write
 )
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The CSAR file.")
-@package_input.with_parameters
-@package_input.with_namespace
-def package(
-    folder: Path, output: Path, files: Sequence[str], given: Mapping[str, str], all_hooks: bool, namespace: str | None
-) -> None:
+@with_wish
+def package(folder: Path, output: Path, wish: Wish) -> None:
     """Check FOLDER, as `validate` does, and write a CSAR file of it."""
     if output.resolve().is_relative_to(folder.resolve()):
         raise click.UsageError(f"--output {output}: is in FOLDER, so the next CSAR would contain it; write it elsewhere")
@@ -38,7 +33,7 @@ def package(
         raise click.UsageError(f"--output {output}: there is no folder {output.parent}; make it, or name another")
     click.echo(f"Checking {folder}", err=True)
     findings = Findings()
-    inspect(folder, Wish(namespace or package_input.requested(folder), given, files, all_hooks), findings)
+    inspect(folder, wish, findings)
     findings.show()
     if findings.problems:
         raise click.exceptions.Exit(1)

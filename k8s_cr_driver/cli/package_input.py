@@ -37,7 +37,6 @@ from k8s_cr_driver.package import (
     vnfd,
 )
 
-_PARAM = "A parameter, in its type; the value of a secret one is SECRET/KEY."
 SIZE_LIMIT = 1024**3
 """Bytes of an unpacked CSAR."""
 FILES_LIMIT = 20_000
@@ -75,17 +74,6 @@ def body(request: Path) -> Mapping[str, Any]:
     return found
 
 
-def with_parameters(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds --param, --file and --helm-hooks, as `given`, `files` and `all_hooks`."""
-    for option in (
-        click.option("--helm-hooks", "all_hooks", is_flag=True, help="Apply all of Helm's hooks, as the parameter helm-hooks."),
-        click.option("--file", "files", multiple=True, metavar="FILE", help="A manifest of the package; else all of them."),
-        click.option("--param", "given", multiple=True, callback=_pairs, metavar="NAME=VALUE", help=_PARAM),
-    ):
-        command = option(command)
-    return command
-
-
 def with_namespace(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds --namespace, which is None if it is not given; see `requested`."""
     about = "For objects that name none; else that of request.json in the package, else default."
@@ -108,15 +96,6 @@ def request_of(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return request if isinstance(request, dict) else {}
-
-
-def _pairs(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
-    pairs = dict(value.partition("=")[::2] for value in values)
-    if bad := [value for value in values if not value.partition("=")[0] or "=" not in value]:
-        raise click.BadParameter(f"{bad[0]!r} is not NAME=VALUE", context, parameter)
-    if len(pairs) < len(values):
-        raise click.BadParameter("a NAME is given twice", context, parameter)
-    return pairs
 
 
 @contextlib.contextmanager

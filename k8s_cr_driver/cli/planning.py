@@ -14,6 +14,7 @@ import click
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.cluster import Cluster, Instance, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.descendants import crd_of
+from k8s_cr_driver.cli.package_request import Wish, with_wish
 from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.watch import discovery_gaps
 from k8s_cr_driver.errors import Refused
@@ -24,8 +25,7 @@ from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, kind_of
 from k8s_cr_driver.package import manifests, schema, vnfd
-from k8s_cr_driver.plan.actions import Action, Do
-from k8s_cr_driver.plan.field_diff import Change
+from k8s_cr_driver.plan.actions import Action
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import planned, rotation, vdus
@@ -38,8 +38,7 @@ _NOBODY = "00000000-0000-0000-0000-000000000000"
 def of_operation(command: Callable[..., None]) -> Callable[..., None]:
     """The options by which an instantiate, or a change of an instance, is described; their values are those of `plan_for`."""
     for option in (
-        package_input.with_namespace,
-        package_input.with_parameters,
+        with_wish,
         click.option(
             "--inventory-namespace", default="", metavar="NAMESPACE", help="Where the inventory is; else it is looked for."
         ),
@@ -61,51 +60,31 @@ class Plan(NamedTuple):
 
 
 def plan_for(
-    kubeconfig: Kubeconfig,
-    path: Path,
-    *,
-    id: str | None,
-    inventory_namespace: str,
-    files: Sequence[str],
-    given: Mapping[str, str],
-    all_hooks: bool,
-    namespace: str | None,
+    kubeconfig: Kubeconfig, path: Path, *, id: str | None, inventory_namespace: str, wish: Wish
 ) -> tuple[Plan, Instance | None]:
-    """The plan of the operation that the options describe, and the instance that it changes; None for a new one."""
-    with package_input.opened(path) as folder, Cluster(kubeconfig, DryRun) as cluster:
-        instance = cluster.instance(id, inventory_namespace) if id else None
-        desired = package_input.load(folder, given, files, all_hooks=all_hooks)
-        return plan_of(cluster, instance, folder, desired, namespace or package_input.requested(folder)), instance
-
-
-def plan_of(
-    cluster: Cluster, instance: Instance | None, folder: Path, desired: Sequence[Object], namespace: str
-) -> Plan:
-    """The plan for a new instance, or for a change of `instance` to `desired`; `cluster` is on a DryRun.
+    """The plan of the operation that the options describe, and the instance that it changes; None for a new one.
 
     Raises InvalidPackage, and NotReady where the server of an API that is needed is down.
     """
-    if down := discovery_gaps.reports(cluster.resources, manifests.foreign_kinds(desired)):
-        raise NotReady("Kinds that are needed are unavailable:", down)
-    manifests.place(desired, cluster.resources.scope_of, namespace)
-    crds = crds_of(desired)
-    schema.remove_nulls(desired, lambda kind: crds.get(kind) or crd_of(cluster, kind, {}))
-    schema.check(desired)
-    dependencies.check(desired)
-    if instance:
-        rotation.rotate(desired, rotation.Lives(cluster.client, instance.id))
-    else:
-        rotation.mark(desired)
-    wanted = [_resource(cluster, obj, crds) for obj in desired]
-    counted = _counted(folder, wanted) if instance else {}
-    live = cluster.members([instance])[instance.id] if instance else {}
-    actions = planned.planned(trial_of(cluster, instance), wanted, live, counted)
-    return Plan(actions, planned.digest_of(actions, wanted))
-
-
-def changed(action: Action) -> Sequence[Change]:
-    """The fields that an action changes of what is there."""
-    return () if action.do is Do.CREATE else action.changes
+    with package_input.opened(path) as folder, Cluster(kubeconfig, DryRun) as cluster:
+        instance = cluster.instance(id, inventory_namespace) if id else None
+        desired = wish.objects(folder)
+        if down := discovery_gaps.reports(cluster.resources, manifests.foreign_kinds(desired)):
+            raise NotReady("Kinds that are needed are unavailable:", down)
+        manifests.place(desired, cluster.resources.scope_of, wish.place(folder))
+        crds = crds_of(desired)
+        schema.remove_nulls(desired, lambda kind: crds.get(kind) or crd_of(cluster, kind, {}))
+        schema.check(desired)
+        dependencies.check(desired)
+        if instance:
+            rotation.rotate(desired, rotation.Lives(cluster.client, instance.id))
+        else:
+            rotation.mark(desired)
+        wanted = [_resource(cluster, obj, crds) for obj in desired]
+        counted = _counted(folder, wanted) if instance else {}
+        live = cluster.members([instance])[instance.id] if instance else {}
+        actions = planned.planned(trial_of(cluster, instance), wanted, live, counted)
+    return Plan(actions, planned.digest_of(actions, wanted)), instance
 
 
 def trial_of(cluster: Cluster, instance: Instance | None, *, delete_guests: bool = False) -> WriteContext:

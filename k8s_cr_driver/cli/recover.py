@@ -11,6 +11,7 @@ import click
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.output import confirmed, counted, echo
+from k8s_cr_driver.cli.package_request import Wish, with_wish
 from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.journal.stored_form import INVENTORY_LABEL
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, key_of, kind_of, labels
@@ -31,29 +32,17 @@ from k8s_cr_driver.resources.registry import resource_for
 @click.argument("id", metavar="INSTANCE", callback=named)
 @click.argument("path", metavar="PACKAGE", type=package_input.PackagePath())
 @on_cluster
-@package_input.with_parameters
-@package_input.with_namespace
+@with_wish
 @click.option("--inventory-namespace", default="default", show_default=True, metavar="NAMESPACE", help="Where it is written.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-def recover(
-    kubeconfig: Kubeconfig,
-    id: str,
-    path: Path,
-    files: Sequence[str],
-    given: Mapping[str, str],
-    all_hooks: bool,
-    namespace: str | None,
-    inventory_namespace: str,
-    yes: bool,
-) -> None:
+def recover(kubeconfig: Kubeconfig, id: str, path: Path, wish: Wish, inventory_namespace: str, yes: bool) -> None:
     """Write the inventory of INSTANCE again, from the labels of its objects.
 
     For an inventory that somebody has deleted, and of which Tacker has no copy. Lists the objects of the kinds of PACKAGE that
     have the label of INSTANCE, and asks. Those that others have labelled are left out. No operation may be running.
     """
     with package_input.opened(path) as folder:
-        desired = package_input.load(folder, given, files, all_hooks=all_hooks)
-        place = namespace or package_input.requested(folder)
+        desired, place = wish.objects(folder), wish.place(folder)
     with Cluster(kubeconfig) as cluster:
         if existing := cluster.instances(id=id):
             raise click.UsageError(f"VNF instance {id} has its inventory, in namespace {existing[0].namespace}")

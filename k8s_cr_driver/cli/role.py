@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from k8s_cr_driver.cli import package_input
+from k8s_cr_driver.cli.package_request import Wish, with_wish
 from k8s_cr_driver.objects.backends import guessed_plural
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import text
@@ -32,13 +33,11 @@ def account(context: click.Context, parameter: click.Parameter, given: str | Non
     return roles.Account(namespace or "kube-system", name)
 
 
-def objects_of(
-    folder: Path, given: Mapping[str, str], files: Sequence[str], namespace: str | None, *, all_hooks: bool
-) -> tuple[list[Object], set[GroupKind]]:
+def objects_of(folder: Path, wish: Wish) -> tuple[list[Object], set[GroupKind]]:
     """The objects of a package in their namespaces, samples for parameters that have no value; and kinds of unknown scope."""
-    values = given or package_input.sufficient(folder, {})
-    objects = package_input.load(folder, values, files, lenient=True, all_hooks=all_hooks)
-    return objects, package_input.place(objects, namespace or package_input.requested(folder))
+    values = wish.given or package_input.sufficient(folder, {})
+    objects = package_input.load(folder, values, wish.files, lenient=True, all_hooks=wish.all_hooks)
+    return objects, package_input.place(objects, wish.place(folder))
 
 
 def plural_without_cluster(objects: Sequence[Object]) -> roles.Plural:
@@ -58,17 +57,8 @@ def plural_without_cluster(objects: Sequence[Object]) -> roles.Plural:
 @click.argument("path", metavar="PACKAGE", type=package_input.PackagePath())
 @click.option("--account", default="tacker", callback=account, metavar="[NAMESPACE/]NAME", help="Else kube-system/tacker.")
 @click.option("--inventory-namespace", default="default", metavar="NAME", help="As in tacker.conf.", show_default=True)
-@package_input.with_parameters
-@package_input.with_namespace
-def role(
-    path: Path,
-    account: roles.Account,
-    inventory_namespace: str,
-    files: Sequence[str],
-    given: Mapping[str, str],
-    all_hooks: bool,
-    namespace: str | None,
-) -> None:
+@with_wish
+def role(path: Path, account: roles.Account, inventory_namespace: str, wish: Wish) -> None:
     """Print a ServiceAccount with just the permissions that the driver needs for PACKAGE, as manifests.
 
     A Role for each namespace, and a ClusterRole for what is in none. They have the account's name, so those of another package
@@ -76,7 +66,7 @@ def role(
     define are named by English grammar, and the kinds are taken for namespaced.
     """
     with package_input.opened(path) as folder:
-        objects, unknown = objects_of(folder, given, files, namespace, all_hooks=all_hooks)
+        objects, unknown = objects_of(folder, wish)
     if unknown:
         names = ", ".join(map(str, sorted(unknown)))
         click.echo(f"Taken for namespaced, as the package does not define them: {names}", err=True)

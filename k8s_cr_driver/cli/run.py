@@ -12,7 +12,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -22,6 +22,7 @@ import click
 from k8s_cr_driver.cli import INTERRUPTED, package_input, run_package
 from k8s_cr_driver.cli.cluster import Kubeconfig, never, on_cluster, with_remedy
 from k8s_cr_driver.cli.output import counted, echo
+from k8s_cr_driver.cli.package_request import Wish, with_wish
 from k8s_cr_driver.cli.run_package import Wanted
 from k8s_cr_driver.cli.run_table import Board
 from k8s_cr_driver.engine.report.not_ready import NotReady
@@ -30,7 +31,7 @@ from k8s_cr_driver.engine.run.reconcile import Prune
 from k8s_cr_driver.errors import ConnectionFailed, DriverError, InvalidRequest, Refused
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.vnf.additional_params import FILES, Options
+from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -69,8 +70,7 @@ def _named(context: click.Context, parameter: click.Parameter, name: str | None)
 @click.option("--down", is_flag=True, help="Remove the instance.")
 @click.option("--inventory-namespace", default="default", metavar="NAME", help="Where the inventory is.", show_default=True)
 @click.option("--timeout", type=click.FloatRange(min=1), help="Seconds; else wait-timeout of request.json, else 600.")
-@package_input.with_parameters
-@package_input.with_namespace
+@with_wish
 def run(
     kubeconfig: Kubeconfig,
     path: Path,
@@ -78,10 +78,7 @@ def run(
     down: bool,
     inventory_namespace: str,
     timeout: float | None,
-    files: Sequence[str],
-    given: Mapping[str, str],
-    all_hooks: bool,
-    namespace: str | None,
+    wish: Wish,
 ) -> None:
     """Instantiate PACKAGE on a cluster without Tacker, change what an earlier run made to it, or remove that.
 
@@ -96,8 +93,7 @@ def run(
         where.remove(timeout or _SECONDS)
         return
     with package_input.opened(path) as folder:
-        chosen = {"namespace": namespace, FILES: list(files) or None, "wait-timeout": timeout, "helm-hooks": all_hooks or None}
-        where.apply(run_package.read(folder, given, {key: value for key, value in chosen.items() if value is not None}))
+        where.apply(run_package.read(folder, wish, timeout))
 
 
 def _default_name(path: Path) -> str:

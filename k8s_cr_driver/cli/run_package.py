@@ -10,6 +10,7 @@ from typing import Any
 
 from k8s_cr_driver.cli import package_input, package_scripts
 from k8s_cr_driver.cli.output import echo, enumerated
+from k8s_cr_driver.cli.package_request import Wish
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.fields import entries, field, mapping, text
 from k8s_cr_driver.objects.keys import Object
@@ -17,22 +18,24 @@ from k8s_cr_driver.package import check, hot, reserved_marks, tosca_meta, vnfd
 from k8s_cr_driver.redaction import lines, redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import counts, vdus
-from k8s_cr_driver.vnf.additional_params import Options
+from k8s_cr_driver.vnf.additional_params import FILES, Options
 from k8s_cr_driver.vnf.session import Session
 
 
-def read(folder: Path, given: Mapping[str, str], chosen: Mapping[str, Any]) -> Wanted:
+def read(folder: Path, wish: Wish, timeout: float | None) -> Wanted:
     """
-    The package with the parameters `given`; `chosen` are additionalParams that come before those of its request.json.
+    The package with its request.json, before which the wish and the timeout in seconds come.
 
     Raises InvalidPackage and InvalidRequest. Names the scripts that Tacker would run.
     """
     request = package_input.request_of(folder)
-    options = Options().updated({**mapping(request, "additionalParams"), **chosen})
+    first = {"namespace": wish.namespace, FILES: list(wish.files), "wait-timeout": timeout, "helm-hooks": wish.all_hooks}
+    given = {key: value for key, value in first.items() if value not in (None, [], False)}
+    options = Options().updated({**mapping(request, "additionalParams"), **given})
     if problems := check.of_folder(folder):
         raise InvalidPackage(lines(dict.fromkeys(text for _, text in problems)))
     wanted = package_input.load(
-        folder, given, options.files, requested=options.parameters, all_hooks=options.helm_hooks, warn=_warn
+        folder, wish.given, options.files, requested=options.parameters, all_hooks=options.helm_hooks, warn=_warn
     )
     if not wanted:
         raise InvalidPackage(f"{tosca_meta.MANIFESTS}: no manifests, so there is nothing to run; name others with --file")

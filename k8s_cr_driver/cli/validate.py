@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ import click
 from k8s_cr_driver.cli import inspection, package_input, package_update, scaling_policies
 from k8s_cr_driver.cli.findings import Findings
 from k8s_cr_driver.cli.output import enumerated, output_option
-from k8s_cr_driver.cli.package_request import Wish, with_request
+from k8s_cr_driver.cli.package_request import Wish, with_request, with_wish
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import tosca_meta, vnfd
@@ -33,27 +34,16 @@ from k8s_cr_driver.package import tosca_meta, vnfd
     metavar="OLD",
     help="Also what a change from OLD cannot take over.",
 )
-@package_input.with_parameters
+@with_wish
 @click.option(
     "--request",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Also the body of an instantiate: its keys, files, parameters and flavour.",
 )
-@package_input.with_namespace
 @output_option("github", "sarif")
 @click.option("--format", "format", type=click.Choice(["github", "sarif"]), help="As -o, for a CI: annotations, or SARIF.")
-def validate(
-    path: Path,
-    update_of: Path | None,
-    files: Sequence[str],
-    given: Mapping[str, str],
-    all_hooks: bool,
-    request: Path | None,
-    namespace: str | None,
-    output: str,
-    format: str | None,
-) -> None:
+def validate(path: Path, update_of: Path | None, wish: Wish, request: Path | None, output: str, format: str | None) -> None:
     """Check PACKAGE, a folder or a CSAR, without a cluster.
 
     TOSCA.meta and its hashes, the VNFD, manifests, parameters, objects against the package's own CRDs and against Kubernetes,
@@ -64,8 +54,7 @@ def validate(
     findings = Findings()
     try:
         with package_input.opened(path) as folder:
-            wish = Wish(namespace or package_input.requested(folder), given, files, all_hooks, request)
-            wish = with_request(folder, wish, findings, is_placed=namespace is not None)
+            wish = with_request(folder, replace(wish, request=request), findings)
             objects = inspection.inspect(folder, wish, findings)
             if path.is_file() and (unnamed := tosca_meta.unnamed(folder)):
                 what = f"not named in {tosca_meta.TOSCA_META}, and Tacker unpacks only what that names"
@@ -84,7 +73,7 @@ def compare(old: Path, new: Path, objects: Sequence[Object], wish: Wish, finding
     """Adds what a change from `old` cannot take over."""
     try:
         former = package_input.load(old, wish.given, lenient=True, all_hooks=wish.all_hooks)
-        package_input.place(former, wish.namespace)
+        package_input.place(former, wish.place(new))
         before, after = vnfd.flavours(old), vnfd.flavours(new)
     except (InvalidPackage, InvalidRequest) as error:
         findings.add("update", [f"The package to update from: {error}"])

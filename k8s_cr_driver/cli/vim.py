@@ -7,7 +7,7 @@ import ipaddress
 import json
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import click
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, on_cluster
 from k8s_cr_driver.cli.output import echo
+from k8s_cr_driver.cli.package_request import Wish, with_wish
 from k8s_cr_driver.cli.role import account as of_text
 from k8s_cr_driver.cli.role import objects_of, plural_without_cluster
 from k8s_cr_driver.credentials.service_account import token_of
@@ -43,8 +44,7 @@ NAME, TYPE = "vim1", "ETSINFV.KUBERNETES.V_1"
 @click.option("--package", "path", type=package_input.PackagePath(), metavar="PACKAGE", help="Whose request.json is completed.")
 @click.option("--account", callback=of_text, metavar="[NAMESPACE/]NAME", help="Make this ServiceAccount, for PACKAGE.")
 @click.option("--inventory-namespace", default="default", metavar="NAME", help="As in tacker.conf.", show_default=True)
-@package_input.with_parameters
-@package_input.with_namespace
+@with_wish
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file that only you may read; else printed."
 )
@@ -53,7 +53,8 @@ def vim(
     path: Path | None,
     account: roles.Account | None,
     output: Path | None,
-    **options: Any,
+    inventory_namespace: str,
+    wish: Wish,
 ) -> None:
     """Print the vimConnectionInfo of a cluster, or with --package the package's request.json with it.
 
@@ -67,7 +68,7 @@ def vim(
     with package_input.opened(path) if path else nullcontext(None) as folder:
         token = endpoint.authorization.removeprefix("Bearer ")
         if account and folder:
-            token = _token_of_account(kubeconfig, folder, account, **options)
+            token = _token_of_account(kubeconfig, folder, account, inventory_namespace, wish)
         info = {NAME: connection_info(endpoint, token)}
         request = package_input.request_of(folder) if folder else {}
     text = json.dumps({**request, "vimConnectionInfo": info} if request else info, indent=2)
@@ -101,16 +102,9 @@ def connection_info(endpoint: Endpoint, token: str) -> dict[str, Any]:
 
 
 def _token_of_account(
-    kubeconfig: Kubeconfig,
-    folder: Path,
-    account: roles.Account,
-    inventory_namespace: str,
-    files: Sequence[str],
-    given: Mapping[str, str],
-    all_hooks: bool,
-    namespace: str | None,
+    kubeconfig: Kubeconfig, folder: Path, account: roles.Account, inventory_namespace: str, wish: Wish
 ) -> str:
-    objects, _ = objects_of(folder, given, files, namespace, all_hooks=all_hooks)
+    objects, _ = objects_of(folder, wish)
     with Cluster(kubeconfig) as cluster:
         _place(cluster, objects)
         made = roles.of(objects, _plural(cluster, objects), inventory_namespace, account)

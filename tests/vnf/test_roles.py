@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from k8s_cr_driver.cli import package_input
+from k8s_cr_driver.cli.package_request import Wish
 from k8s_cr_driver.cli.role import objects_of, plural_without_cluster
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.vnf import roles
@@ -46,7 +47,7 @@ def made_for(*objects: Object) -> list[Object]:
 )
 def test_it_has_what_functional_tests_need(package: str, file: str) -> None:
     """Those documents are the roles with which the packages were run."""
-    objects, _ = objects_of(ROOT / package, {}, [], "default", all_hooks=False)
+    objects, _ = objects_of(ROOT / package, Wish("default"))
     made = permissions(roles.of(objects, plural_without_cluster(objects), "default", ACCOUNT))
     run = permissions(list(yaml.safe_load_all((ROOT / "doc/source/operator" / file).read_text())))
     held = {one[1:] for one in made}
