@@ -13,7 +13,6 @@ import argparse
 import logging
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import urllib.request
@@ -27,11 +26,11 @@ from urllib.error import URLError
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.without_images import refusal
 from k8s_cr_driver.objects.fields import texts
 from k8s_cr_driver.package import tosca_meta, vnfd
 from tests.cli.onboarding import onboard
 
-_TOOL = (sys.executable, "-c", "from k8s_cr_driver.cli import main; main()")
 _SHOWN = 3
 """Lines of a refusal."""
 _WIDTH = 160
@@ -86,7 +85,7 @@ def judged(package: Path, checkout: Path) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="tacker-packages-") as temporary:
         home = Path(temporary)
         folder = _completed(package, checkout, home / "package")
-        return Outcome(name, _onboarded(folder, home, checkout), _validated(folder))
+        return Outcome(name, _onboarded(folder, home, checkout), refusal("validate", str(folder)))
 
 
 def _completed(package: Path, checkout: Path, folder: Path) -> Path:
@@ -119,14 +118,6 @@ def _onboarded(folder: Path, home: Path, checkout: Path) -> Sequence[str]:
     except Exception as error:  # Tacker's own, and those of its parser, with places in their code
         return [line for text in str(error).splitlines() if "Error: " in (line := text.strip())] or [type(error).__name__]
     return ()
-
-
-def _validated(folder: Path) -> Sequence[str]:
-    done = subprocess.run([*_TOOL, "validate", str(folder)], capture_output=True, text=True, check=False)
-    if not done.returncode:
-        return ()
-    lines = [line for line in done.stdout.splitlines() if line.startswith("error")]
-    return lines or done.stderr.splitlines()[-_SHOWN:] or [f"exit code {done.returncode}"]
 
 
 def show(outcomes: Sequence[Outcome]) -> None:

@@ -53,7 +53,7 @@ class Tried(NamedTuple):
 def try_out(folder: Path, kubeconfig: Path) -> Tried:
     """Instantiates and removes what the package in `folder`, to which it adds a file, has without images."""
     files = texts(package_input.request_of(folder), "additionalParams", "lcm-kubernetes-def-files")
-    objects = package_input.load(folder, None, files)
+    objects = package_input.load(folder, {}, files, lenient=True)
     with Connection(endpoint(kubeconfig)) as connection:
         before = names(connection)
         kept = without_images(objects, discover(connection).is_served)
