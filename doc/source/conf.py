@@ -15,7 +15,8 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 import k8s_cr_driver
-from k8s_cr_driver.cli import commands, explanations
+from k8s_cr_driver.cli import commands
+from k8s_cr_driver.cli.explain import CODES
 
 sys.path.insert(0, str(Path(__file__).parent))
 import pictures
@@ -75,7 +76,7 @@ class FindingCodes(Directive):
 
     def run(self):
         items = []
-        for code, about in explanations.CODES.items():
+        for code, about in CODES.items():
             text = nodes.paragraph("", f"{about.title}. {about.why} {about.remedy}")
             items.append(
                 nodes.definition_list_item("", nodes.term("", "", nodes.literal(text=code)), nodes.definition("", text))

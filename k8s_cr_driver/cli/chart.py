@@ -77,9 +77,8 @@ class Chart:
         """The file of readiness rules beside Chart.yaml, if there is one."""
         if self.path.is_dir():
             return rendering.rules_of(self.path)
-        content = _archived_file(self.path, rendering.RULES)
-        found = reading.rules(rendering.RULES, content) if content else None
-        return [found] if found else []
+        beside = (content for name, content in _files(self.path) if Path(name).parts[1:] == (rendering.RULES,))
+        return [found for content in beside if (found := reading.rules(rendering.RULES, content))]
 
     def templates(self) -> Iterator[tuple[str, str]]:
         """The names and texts of its templates, with those of its dependencies."""
@@ -88,7 +87,8 @@ class Chart:
             left -= len(content)
             if number >= TEMPLATES or left < 0:
                 raise InvalidPackage(f"{self.path}: has more than {TEMPLATES:,} files, or {_TEXTS // 1024**2} MiB, the limits")
-            yield name, content.decode(errors="replace")
+            if "templates" in Path(name).parts:
+                yield name, content.decode(errors="replace")
 
     def _shown(self, what: str) -> dict[str, Any]:
         content = rendering.run(["helm", "show", what, str(self.path)], _INSTALL)
@@ -124,6 +124,7 @@ def opened(source: str, version: str | None) -> Iterator[Path]:
 
 
 def _files(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Templates, with those of dependencies; of an archive also the readiness rules in it."""
     if path.is_file():
         yield from _archived(path.name, path.read_bytes())
         return
@@ -135,22 +136,8 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
             yield name, one.read_bytes()
 
 
-def _archived_file(path: Path, name: str) -> bytes:
-    """A file beside Chart.yaml in an archive; nothing if it is not there."""
-    try:
-        with tarfile.open(path) as archive:
-            for member in archive:
-                parts = Path(member.name).parts
-                if len(parts) == 2 and parts[1] == name and member.isfile() and member.size <= _TEXTS:
-                    file = archive.extractfile(member)
-                    return file.read() if file else b""
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise InvalidPackage(f"{path.name}: is no archive of a chart: {error}") from None
-    return b""
-
-
 def _archived(name: str, content: bytes, depth: int = 1) -> Iterator[tuple[str, bytes]]:
-    """The templates in an archive, without unpacking it; those of dependencies, which are archives in it, as well."""
+    """The files in an archive, without unpacking it; those of dependencies, which are archives in it, as well."""
     if depth > _DEPTH:
         raise InvalidPackage(f"{name}: is a chart within {_DEPTH} others, and may be within {_DEPTH - 1}")
     try:
@@ -158,7 +145,7 @@ def _archived(name: str, content: bytes, depth: int = 1) -> Iterator[tuple[str, 
             for member in archive:
                 parts = Path(member.name).parts
                 file = archive.extractfile(member) if member.isfile() and member.size <= _TEXTS else None
-                if file and "templates" in parts:
+                if file and ("templates" in parts or (depth == 1 and parts[1:] == (rendering.RULES,))):
                     yield member.name, file.read()
                 elif file and member.name.endswith(_ARCHIVES) and "charts" in parts and name != member.name:
                     yield from _archived(member.name, file.read(), depth + 1)

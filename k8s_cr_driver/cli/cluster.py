@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from k8s_cr_driver.cli.output import echo
+from k8s_cr_driver.cli.output import Command, echo
 from k8s_cr_driver.engine.report.clouds import Clouds
 from k8s_cr_driver.engine.report.not_ready import Report
 from k8s_cr_driver.engine.watch import discovery_gaps
@@ -51,9 +51,6 @@ def with_remedy(error: InvalidRequest | ConnectionFailed) -> str:
 def never(url: str) -> bool:
     del url
     return False
-
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)

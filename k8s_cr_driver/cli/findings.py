@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from k8s_cr_driver.cli import explanations
+from k8s_cr_driver.cli.explain import CODES
 from k8s_cr_driver.cli.output import counted, echo, print_json
 from k8s_cr_driver.cli.package_scripts import Script
 from k8s_cr_driver.package.places import NOWHERE, Place
@@ -127,8 +127,7 @@ def _escaped(text: str, more: str = "") -> str:
 
 def _sarif(found: Sequence[Finding]) -> dict[str, Any]:
     rules = [
-        {"id": code, "shortDescription": {"text": about.title}, "help": {"text": about.remedy}}
-        for code, about in explanations.CODES.items()
+        {"id": code, "shortDescription": {"text": about.title}, "help": {"text": about.remedy}} for code, about in CODES.items()
     ]
     results = [
         {

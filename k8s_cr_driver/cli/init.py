@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import re
 import shutil
 import tempfile
 import uuid
@@ -19,20 +18,14 @@ from k8s_cr_driver.cli import init_sources, init_state
 from k8s_cr_driver.cli.findings import Findings
 from k8s_cr_driver.cli.inspection import inspect
 from k8s_cr_driver.cli.output import counted, echo, print_table
+from k8s_cr_driver.cli.package_input import dns_label, label_of
 from k8s_cr_driver.cli.package_request import Wish
 from k8s_cr_driver.cli.validate import compare
-from k8s_cr_driver.package.manifests import is_namespace
 from k8s_cr_driver.package.tosca_meta import check_links
 from k8s_cr_driver.scaffold import merge, package_files, parameters
 from k8s_cr_driver.scaffold.model import Choice, Scaffold
 
 _COLUMNS = ("object", "chosen", "why")
-
-
-def _namespace(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
-    if name is not None and not is_namespace(name):
-        raise click.BadParameter(f"{name!r} is no name of a Namespace", context, parameter)
-    return name
 
 
 def _parameters(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> list[tuple[str, str]]:
@@ -58,7 +51,7 @@ def _parameters(context: click.Context, parameter: click.Parameter, given: Seque
 @click.option(
     "--from", "source", required=True, metavar="PATH", help="A chart, a kustomization, a folder or a file of manifests, or -."
 )
-@click.option("--namespace", callback=_namespace, metavar="NAME", help="Of objects that name none; else default.")
+@click.option("--namespace", callback=dns_label, metavar="NAME", help="Of objects that name none; else default.")
 @click.option(
     "--param", "given", multiple=True, callback=_parameters, metavar="NAME[=PATH]", help="A chart's value, or ${NAME}."
 )
@@ -74,15 +67,15 @@ def init(folder: Path, **options: Any) -> None:
     the instantiate. A table says what was chosen, and why. Nothing is overwritten: a second run, as with a newer chart, takes
     the options of the first, keeps what you have changed since, and names the conflicts.
     """
-    is_update = init_state.exists(folder)
+    is_update, id = init_state.exists(folder), str(uuid.uuid4())
     if not is_update and folder.exists() and any(folder.iterdir()):
         raise click.UsageError(f"{folder}: is there, is not empty, and not of k8s-cr init; name a new folder")
     if is_update:
         check_links(folder)
-        options = _as_before(init_state.options(folder), options)
-    wish = init_sources.Wish.of(options, _name(folder))
+        id, options = _as_before(init_state.options(folder), options)
+    wish = init_sources.Wish(**{**options, "namespace": options["namespace"] or "default"}, release=label_of(folder))
     found = init_sources.gather(wish)
-    before, id = (init_state.made(folder), options["descriptor_id"]) if is_update else ({}, str(uuid.uuid4()))
+    before = init_state.made(folder) if is_update else {}
     made = _made(found, wish, id)
     if is_update and made.files != before:  # Tacker has one package of each id
         made = _made(found, wish, id := _next_id(id, made))
@@ -91,21 +84,19 @@ def init(folder: Path, **options: Any) -> None:
         outcome = merge.files(before, init_state.current(folder, {**before, **made.files}), made.files)
         init_state.write(folder, outcome.files)
         init_state.record(folder, made.files, wish.as_options() | {"descriptor_id": id})
-        _report(
-            folder, [*choices, *(outcome.choices if is_update else ())], wish.namespace, outcome, former if is_update else None
-        )
+        choices += outcome.choices if is_update else ()
+        _report(folder, choices, wish.namespace, outcome, former if is_update else None)
 
 
-def _as_before(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The options, with those of the run before in place of those that are not given."""
+def _as_before(before: dict[str, Any], given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The id, and the options with those of the run before in place of those that are not given."""
     kept = {name: before[name] for name in given if not given[name] and before.get(name)}
     said = {name: value for name, value in kept.items() if (name, value) != ("namespace", "default")}
     if said:
         # Files of values, too: the folder may be that of others.
         shown = "; ".join(f"{name}: {value}" for name, value in said.items() if name != "sets")
         echo(f"As before: {', '.join(said)}" + (f" ({shown})" if shown else ""), err=True)
-    id = str(before.get("descriptor_id") or uuid.uuid4())
-    return {**given, **kept, "descriptor_id": id}
+    return str(before.get("descriptor_id") or uuid.uuid4()), {**given, **kept}
 
 
 def _next_id(former: str, made: Scaffold) -> str:
@@ -119,12 +110,6 @@ def _next_id(former: str, made: Scaffold) -> str:
 
 def _made(found: init_sources.Gathered, wish: init_sources.Wish, id: str) -> Scaffold:
     return package_files.of(found.files, found.product, id, namespace=wish.namespace, parameters=found.parameters)
-
-
-def _name(folder: Path) -> str:
-    """The name of the folder as a DNS label."""
-    name = re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")[:63].strip("-")
-    return name or "vnf"
 
 
 @contextlib.contextmanager

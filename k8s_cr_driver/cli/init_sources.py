@@ -7,7 +7,7 @@ import copy
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,37 +19,28 @@ from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.scaffold import hooks, parameters, reading, volatile
-from k8s_cr_driver.scaffold.model import Choice, ManifestFile, Parameter, Product, few
+from k8s_cr_driver.scaffold.model import Choice, ManifestFile, Parameter, Product, enumerated
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What the command line wants: `parameters` are pairs of a name and the path of a chart's value, "" for none."""
+    """What the options of the command want; `given` are pairs of a parameter and the path of a chart's value, "" for none."""
 
     source: str
     namespace: str
     release: str
-    parameters: Sequence[tuple[str, str]] = ()
+    given: Sequence[tuple[str, str]] = ()
     values: Sequence[str] = ()
     sets: Sequence[str] = ()
     version: str | None = None
     kube_version: str | None = None
     api_versions: Sequence[str] = ()
 
-    @classmethod
-    def of(cls, options: Mapping[str, Any], release: str) -> Wish:
-        """From the options of the command, or of a run before."""
-        names = ("source", "values", "sets", "version", "kube_version", "api_versions")
-        pairs = [(str(name), str(path)) for name, path in options["given"]]
-        return cls(
-            namespace=options["namespace"] or "default", release=release, parameters=pairs, **{n: options[n] for n in names}
-        )
-
     def as_options(self) -> dict[str, Any]:
         """What a later run takes from this one: not the source, nor its version."""
         values = [str(Path(one).resolve()) if Path(one).exists() else one for one in self.values]
         same = {"namespace": self.namespace, "sets": list(self.sets), "kube_version": self.kube_version}
-        return {**same, "given": list(self.parameters), "values": values, "api_versions": list(self.api_versions)}
+        return {**same, "given": list(self.given), "values": values, "api_versions": list(self.api_versions)}
 
     def chart_options(self) -> list[str]:
         pairs = [("--values", one) for one in self.values] + [("--set", one) for one in self.sets]
@@ -63,7 +54,7 @@ class Gathered:
     files: Sequence[ManifestFile]
     product: Product
     parameters: Sequence[Parameter] = ()
-    choices: Sequence[Choice] = field(default=())
+    choices: Sequence[Choice] = ()
 
 
 def gather(wish: Wish) -> Gathered:
@@ -73,14 +64,12 @@ def gather(wish: Wish) -> Gathered:
             return _of_chart(chart.Chart(path, wish.release, wish.namespace, wish.chart_options()), wish)
     if wish.chart_options() or wish.version:
         raise click.UsageError(f"--from {wish.source}: is no chart, and only charts have values and versions")
-    if with_path := next((name for name, path in wish.parameters if path), ""):
-        raise click.UsageError(
-            f"--param {with_path}=...: only charts have values; write --param {with_path} for ${{{with_path}}}"
-        )
+    if name := next((name for name, path in wish.given if path), ""):
+        raise click.UsageError(f"--param {name}=...: only charts have values; write --param {name} for ${{{name}}}")
     files, choices = _plain(wish)
     if not any(file.objects for file in files):
         raise InvalidPackage(f"--from {wish.source}: has no Kubernetes objects")
-    wanted = [name for name, _ in wish.parameters]
+    wanted = [name for name, _ in wish.given]
     kept = []
     for file in files:
         objects, left_out = parameters.without_credentials(file.objects, wanted)
@@ -105,7 +94,7 @@ def _plain(wish: Wish) -> tuple[list[ManifestFile], list[Choice]]:
         return rendering.files(path)
     except InvalidPackage as error:
         if charts := rendering.charts_in(path) if path.is_dir() else []:
-            text = f"--from {path}: is no chart, but has some; name one: {few([str(one) for one in charts])}"
+            text = f"--from {path}: is no chart, but has some; name one: {enumerated([str(one) for one in charts])}"
             raise InvalidPackage(f"{text} ({error})") from None
         raise
 
@@ -119,11 +108,11 @@ def _of_chart(one: chart.Chart, wish: Wish) -> Gathered:
     own, given = one.values(), _values({}, wish.values, wish.sets)
     choices = [*parameters.misspelt(given, own), *random.choices(), *volatile.of_templates(one.templates())]
     product = one.product(wish.release)
-    if not wish.parameters:
+    if not wish.given:
         return Gathered([*first, *one.rules()], product, (), choices)
     values = _values(own, wish.values, wish.sets)
-    declared = [parameters.of_value(name, path, values) for name, path in wish.parameters if path]
-    if bare := next((name for name, path in wish.parameters if not path), ""):
+    declared = [parameters.of_value(name, path, values) for name, path in wish.given if path]
+    if bare := next((name for name, path in wish.given if not path), ""):
         raise click.UsageError(f"--param {bare}: of a chart name the value, too: --param {bare}=PATH")
     try:
         files = _with_references(one, wish, declared, name, random)
@@ -139,7 +128,7 @@ def _with_references(
     one: chart.Chart, wish: Wish, declared: Sequence[Parameter], name: str, random: volatile.Random
 ) -> list[ManifestFile]:
     """The manifests with references in place of values, once it is certain that the chart does no more with these."""
-    paths = dict(wish.parameters)
+    paths = dict(wish.given)
     options = [word for of in declared for word in parameters.as_set(paths[of.name], f"${{{of.name}}}")]
     schema: Sequence[str] = ()
     try:
@@ -167,12 +156,9 @@ def _installed(files: Sequence[ManifestFile]) -> list[Object]:
 
 def _escaped(files: Sequence[ManifestFile], declared: Sequence[Parameter]) -> list[ManifestFile]:
     """Files of a package with these parameters; without any, `${` has no meaning in it."""
-    names = [one.name for one in declared]
-    return (
-        [reading.rewritten(file, [parameters.escaped(obj, names) for obj in file.objects]) for file in files]
-        if names
-        else [*files]
-    )
+    if not (names := [one.name for one in declared]):
+        return [*files]
+    return [reading.rewritten(file, [parameters.escaped(obj, names) for obj in file.objects]) for file in files]
 
 
 def _values(own: Mapping[str, Any], files: Sequence[str], sets: Sequence[str]) -> dict[str, Any]:

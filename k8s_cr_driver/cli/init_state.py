@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from k8s_cr_driver.cli.output import write_file
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.package.files import SIZE_LIMIT
 
@@ -56,13 +56,7 @@ def write(folder: Path, files: Mapping[str, str | None]) -> None:
             path.unlink(missing_ok=True)
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-        try:
-            with unfinished.open("x", encoding="utf-8", newline="") as file:
-                file.write(text)
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        write_file(path, text)
 
 
 def record(folder: Path, files: Mapping[str, str], chosen: Mapping[str, Any]) -> None:

@@ -21,7 +21,6 @@ from k8s_cr_driver.cli import (
     vdu_checks,
 )
 from k8s_cr_driver.cli.findings import ERROR, WARNING, Findings
-from k8s_cr_driver.cli.output import enumerated
 from k8s_cr_driver.cli.package_request import Wish
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import dependencies
@@ -49,6 +48,7 @@ from k8s_cr_driver.package import (
 )
 from k8s_cr_driver.package.places import Places
 from k8s_cr_driver.package.samples import Sampled
+from k8s_cr_driver.scaffold.model import enumerated
 from k8s_cr_driver.vnf import vdus
 
 _OF_THE_VNFD = {"tosca-meta", "vnfd", "scaling", "management-driver", "node-cluster"}

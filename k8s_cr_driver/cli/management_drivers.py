@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,43 +13,51 @@ from k8s_cr_driver.objects import yaml_nodes
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.package import scripts, vnfd
 
+_SENDER = "the credential sender"
 _SCRIPT = f"Scripts/{scripts.CREDENTIAL_SENDER}.py"
 _SETTINGS = f"Scripts/{scripts.CREDENTIAL_SENDER}.yaml"
 
 
+def named(folder: Path, driver: str) -> dict[str, dict[str, str]]:
+    """Flavour -> operation -> path of its script, of the flavours and operations that name a driver of this project."""
+    flavours = vnfd.flavours(folder).items()
+    return {name: found for name, template in flavours if (found := scripts.of_driver(template, driver))}
+
+
+def misplaced(folder: Path, driver: str, known: Collection[str], called: str = "") -> Iterator[str]:
+    """A sentence for each operation that names the driver, and is not `known` to it."""
+    for flavour, found in named(folder, driver).items():
+        for operation in sorted(found.keys() - set(known)):
+            yield f"Flavour {flavour}: {operation} names {called or driver}, which has nothing to do there; remove it"
+
+
+def left_out(folder: Path, driver: str, consequences: Mapping[str, str], called: str = "") -> Iterator[str]:
+    """A sentence for each operation with a consequence that does not name the driver, while others do."""
+    for flavour, found in named(folder, driver).items():
+        for operation, consequence in consequences.items():
+            if operation not in found:
+                yield f"Flavour {flavour}: {operation} does not name {called or driver}, so {consequence}"
+
+
 def problems(folder: Path) -> list[str]:
     """A sentence for each mistake."""
-    senders = _senders(folder)
+    senders = named(folder, scripts.CREDENTIAL_SENDER)
     if not senders and (folder / _SETTINGS).is_file():
         remedy = f"the VNF must name {_SCRIPT} in its artifacts and interfaces; else remove the file"
         return [f"{_SETTINGS}: has no effect: {remedy}"]
-    found = [f"{path}: {what}" for path, what in package_scripts.unusable(folder)]
-    found += [problem for name, named in senders.items() for problem in _sender_problems(folder, f"Flavour {name}", named)]
+    found = [*package_scripts.unusable(folder)]
+    found += misplaced(folder, scripts.CREDENTIAL_SENDER, operations.HANDLED, _SENDER)
+    found += [problem for name, of in senders.items() for problem in _sender_problems(folder, f"Flavour {name}", of)]
     return list(dict.fromkeys(found))
 
 
 def warnings(folder: Path) -> list[str]:
     """Scripts that are not what their names say, and operations that a package leaves out: its receiver then misses them."""
-    return package_scripts.impostors(folder) + [
-        f"Flavour {name}: {operation} does not name the credential sender, so it is not reported to the receiver"
-        for name, named in _senders(folder).items()
-        for operation in operations.HANDLED
-        if operation not in named
-    ]
-
-
-def _senders(folder: Path) -> dict[str, dict[str, str]]:
-    """Flavour -> the operations that name the credential sender and the path of its script; of those flavours that have it."""
-    return {
-        name: named
-        for name, template in vnfd.flavours(folder).items()
-        if (named := scripts.of_driver(template, scripts.CREDENTIAL_SENDER))
-    }
+    unreported = dict.fromkeys(operations.HANDLED, "it is not reported to the receiver")
+    return [*package_scripts.impostors(folder), *left_out(folder, scripts.CREDENTIAL_SENDER, unreported, _SENDER)]
 
 
 def _sender_problems(folder: Path, flavour: str, named: Mapping[str, str]) -> Iterator[str]:
-    for operation in sorted(named.keys() - set(operations.HANDLED)):
-        yield f"{flavour}: {operation} names the credential sender, which has nothing to do there; remove it"
     for path in sorted(set(named.values())):
         name = str(Path(path).with_suffix(".yaml"))
         if path != _SCRIPT and (folder / _SETTINGS).is_file():

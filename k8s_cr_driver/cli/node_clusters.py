@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from k8s_cr_driver.cli import package_input
+from k8s_cr_driver.cli.management_drivers import left_out, misplaced
+from k8s_cr_driver.cli.output import hint
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.node_clusters import balancers, inventory, parameters
 from k8s_cr_driver.node_clusters.groups import Group
@@ -15,7 +17,7 @@ from k8s_cr_driver.node_clusters.kubespray import parameters as kubespray
 from k8s_cr_driver.node_clusters.kubespray.parameters import Balancer
 from k8s_cr_driver.node_clusters.parameters import PARAMETER, Parameters
 from k8s_cr_driver.node_clusters.storage import parameters as storage
-from k8s_cr_driver.objects.fields import entries, field, mapping, similar, texts
+from k8s_cr_driver.objects.fields import entries, field, mapping, texts
 from k8s_cr_driver.package import hot, scripts, vnfd
 from k8s_cr_driver.package.hot import Hot
 
@@ -42,7 +44,8 @@ def problems(folder: Path, request: Path | None = None) -> list[str]:
         flavours = vnfd.flavours(folder)
         makes_clusters = any(scripts.of_driver(template, one) for template in flavours.values() for one in DRIVERS)
         asked, balancer = (None, None) if request is None or not makes_clusters else _parameters(request, flavours)
-        found = [
+        found = [one for driver in DRIVERS for one in misplaced(folder, driver, OPERATIONS)]
+        found += [
             f"Flavour {name}: {one}"
             for name, template in flavours.items()
             for one in _of(folder, name, template, asked, balancer)
@@ -54,14 +57,7 @@ def problems(folder: Path, request: Path | None = None) -> list[str]:
 
 def warnings(folder: Path) -> list[str]:
     """Operations at which a package does not call the driver."""
-    return [
-        f"Flavour {name}: {operation} does not name {driver}, so {consequence}"
-        for name, template in vnfd.flavours(folder).items()
-        for driver in DRIVERS
-        if (named := scripts.of_driver(template, driver))
-        for operation, consequence in OPERATIONS.items()
-        if operation not in named
-    ]
+    return [one for driver in DRIVERS for one in left_out(folder, driver, OPERATIONS)]
 
 
 def _of(
@@ -70,10 +66,7 @@ def _of(
     driver = next((one for one in DRIVERS if scripts.of_driver(template, one)), "")
     if not driver:
         return
-    named, least = scripts.of_driver(template, driver), DRIVERS[driver]
-    for operation in sorted(named.keys() - OPERATIONS.keys()):
-        yield f"{operation} names {driver}, which has nothing to do there; remove it"
-    found, vdus = hot.read(folder, flavour), set(vnfd.vdu_nodes(template))
+    found, vdus, least = hot.read(folder, flavour), set(vnfd.vdu_nodes(template)), DRIVERS[driver]
     if not found.top:
         yield f"{hot.FOLDER}/{flavour}: has no template of Heat, so there are no servers to make a cluster of"
         return
@@ -168,13 +161,13 @@ def _names(found: Hot, vdus: Iterable[str], asked: Parameters, least: int, *, is
     outside = ((balancers.SECTION, asked.balancers.group),) if asked.balancers else ()
     for section, group in (("master_node", asked.masters), ("worker_node", asked.workers), *outside):
         if group.vdu_id and group.vdu_id not in known:
-            yield f"{PARAMETER}.{section}.vdu_id: {group.vdu_id} is no VDU{_hint(group.vdu_id, known)}"
+            yield f"{PARAMETER}.{section}.vdu_id: {group.vdu_id} is no VDU{hint(group.vdu_id, known)}"
             continue
         yield from _resources(f"{PARAMETER}.{section}", found, group)
     own = mapping(found.template_of(asked.masters.label)[0], "resources") if least == 1 else {}
     for name in filter(None, (asked.cluster_cp_name, asked.cluster_fip_name)) if not is_balanced else ():
         if name not in found.resources and name not in own:
-            yield f"{PARAMETER}.master_node: {name} is no resource of the top template{_hint(name, found.resources)}"
+            yield f"{PARAMETER}.master_node: {name} is no resource of the top template{hint(name, found.resources)}"
 
 
 def _beside(found: Hot, asked: Parameters, balancer: Balancer | None) -> Iterator[str]:
@@ -188,19 +181,14 @@ def _beside(found: Hot, asked: Parameters, balancer: Balancer | None) -> Iterato
     known = {name for template in (found.top, *found.nested.values()) for name in mapping(template, "resources")}
     for section, name in dict.fromkeys(named):
         if name not in known:
-            yield f"{PARAMETER}.{section}: {name} is no resource of a template{_hint(name, sorted(known))}"
+            yield f"{PARAMETER}.{section}: {name} is no resource of a template{hint(name, sorted(known))}"
 
 
 def _resources(where: str, found: Hot, group: Group) -> Iterator[str]:
     resources = mapping(found.template_of(group.label)[0], "resources")
     for name in dict.fromkeys((group.ssh_cp_name, group.nic_cp_name)) if resources else ():
         if name not in resources:
-            yield f"{where}: {name} is no resource of the template of {group.label}{_hint(name, resources)}"
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    near = similar(name, known)
-    return f"; did you mean {near}?" if near else ""
+            yield f"{where}: {name} is no resource of the template of {group.label}{hint(name, resources)}"
 
 
 def _parameters(request: Path, flavours: Mapping[str, Mapping[str, Any]]) -> tuple[Parameters, Balancer | None]:

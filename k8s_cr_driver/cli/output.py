@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import secrets
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from k8s_cr_driver.objects.fields import similar
 from k8s_cr_driver.objects.times import moment
 from k8s_cr_driver.redaction import Lines, one_line, printable
 from k8s_cr_driver.resources.health import State
@@ -19,8 +23,6 @@ from k8s_cr_driver.resources.health import State
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _CONTROL = re.compile(r"[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-NAMED = 3
-"""Objects that one finding names."""
 COLOURS = {State.READY: "green", State.SUSPENDED: "cyan", State.WAITING: "yellow", State.FAILED: "red"}
 
 
@@ -40,10 +42,10 @@ def counted(count: int, thing: str) -> str:
     return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 
-def enumerated(things: Sequence[object]) -> str:
-    """`a, b`; of many things the first ones and the number of the others: `a, b, c and 1,497 more`."""
-    shown = ", ".join(map(str, things[:NAMED]))
-    return shown if len(things) <= NAMED else f"{shown} and {len(things) - NAMED:,} more"
+def hint(name: str, known: Iterable[str]) -> str:
+    """`; did you mean ...?` if one of `known` is like the name."""
+    near = similar(name, known)
+    return f"; did you mean {near}?" if near else ""
 
 
 def line(text: str) -> str:
@@ -66,6 +68,25 @@ def confirmed(question: str, otherwise: str) -> bool:
             raise
         click.echo(f"\nThere is nobody to ask; {otherwise}", err=True)
         return False
+
+
+def ask(question: str, otherwise: str) -> None:
+    """Ends the command with 1, and says what was not done, unless the answer is yes."""
+    if not confirmed(question, "--yes does without"):
+        click.echo(otherwise, err=True)
+        raise click.exceptions.Exit(1)
+
+
+def write_file(path: Path, text: str, mode: int = 0o666) -> None:
+    """At once or not at all; `mode` are its permissions, as far as the umask lets them."""
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        created = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(created, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def print_json(value: Any) -> None:

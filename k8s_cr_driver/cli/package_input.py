@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import lzma
+import re
 import struct
 import tempfile
 import zipfile
@@ -63,13 +64,14 @@ class PackagePath(click.Path):
         return super().convert(value, param, ctx)
 
 
-def body(request: Path) -> Mapping[str, Any]:
+def body(request: Path) -> dict[str, Any]:
     """The body of a request, a file of JSON. Raises InvalidRequest."""
     try:
-        found = json.loads(request.read_text(encoding="utf-8"))
+        with request.open(encoding="utf-8") as file:
+            found = json.loads(file.read(_REQUEST_LIMIT))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidRequest(f"{request}: cannot be read as JSON: {type(error).__name__}") from None
-    if not isinstance(found, Mapping):
+    if not isinstance(found, dict):
         raise InvalidRequest(f"{request}: must be a mapping, not {type_name(found)}")
     return found
 
@@ -85,17 +87,26 @@ def requested(folder: Path) -> str:
     return text(request_of(folder), "additionalParams", "namespace") or "default"
 
 
+def dns_label(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+    """A callback for the name of an instance or a Namespace."""
+    if name is not None and not manifests.is_namespace(name):
+        raise click.BadParameter(f"{name!r}: give up to 63 small letters, digits and hyphens", context, parameter)
+    return name
+
+
+def label_of(path: Path) -> str:
+    """The name of a package's folder or file as a DNS label."""
+    name = path.resolve().name.lower().removesuffix(".csar").removesuffix(".zip")
+    return re.sub(r"[^a-z0-9]+", "-", name).strip("-")[:63].strip("-") or "vnf"
+
+
 def request_of(folder: Path) -> dict[str, Any]:
     """The request.json of a package; empty if it has none, or one that is no request."""
     path = folder / REQUEST
-    if not path.is_file():  # a named pipe has no end
-        return {}
     try:
-        with path.open(encoding="utf-8") as file:
-            request = json.loads(file.read(_REQUEST_LIMIT))
-    except (OSError, ValueError, RecursionError):
+        return body(path) if path.is_file() else {}  # a named pipe has no end
+    except InvalidRequest:
         return {}
-    return request if isinstance(request, dict) else {}
 
 
 @contextlib.contextmanager
@@ -121,7 +132,7 @@ def opened(path: Path) -> Iterator[Path]:
 
 def load(
     folder: Path,
-    given: Mapping[str, str] | None,
+    given: Mapping[str, str],
     files: Sequence[str] = (),
     *,
     requested: Mapping[str, Any] | None = None,
@@ -130,7 +141,7 @@ def load(
     warn: Callable[[str], None] = lambda text: None,
 ) -> list[Object]:
     """
-    The objects of a package with the parameters `given`; with None a sample stands for each. Raises InvalidPackage.
+    The objects of a package with the parameters `given`. Raises InvalidPackage.
 
     `requested` are parameters in their types, as a request has them; those `given` come first.
     `lenient`: what the package does not declare is left out, and a sample stands for what it needs besides. `all_hooks`: with
@@ -138,10 +149,8 @@ def load(
     """
     contents = vnfd.definitions(folder)
     declared, rules_file = parameters.declared(contents), health_rules.file(contents)
-    if given is not None and lenient:
-        given = {name: text for name, text in given.items() if name in declared}
-    if lenient or given is None:
-        values, _ = with_samples(declared, given or {})
+    if lenient:
+        values, _ = with_samples(declared, {name: text for name, text in given.items() if name in declared})
     else:
         values = parameters.resolve(declared, {**(requested or {}), **_typed(declared, given)})
     names = list(files) or tosca_meta.manifest_files(folder) or health_rules.unnamed(folder, [], rules_file)
@@ -164,14 +173,6 @@ def with_samples(
 
 def _typed(declared: Mapping[str, parameters.Declaration], given: Mapping[str, str]) -> dict[str, Any]:
     return {name: _value(text, declared[name]) if name in declared else text for name, text in given.items()}
-
-
-def sufficient(folder: Path, given: Mapping[str, str]) -> dict[str, str] | None:
-    """Those of `given` that the package declares; None if others have no default, so that samples must stand for them."""
-    declared = parameters.declared(vnfd.definitions(folder))
-    if any(one.must_be_given and name not in given for name, one in declared.items()):
-        return None
-    return {name: text for name, text in given.items() if name in declared}
 
 
 def _value(text: str, declared: parameters.Declaration) -> Any:

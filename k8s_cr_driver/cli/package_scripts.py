@@ -47,13 +47,14 @@ def of(folder: Path, *, everywhere: bool = False) -> list[Script]:
     return [Script(path, digest, tuple(sorted(set(named.get(path, []))))) for path, digest in sorted(found.items())]
 
 
-def unusable(folder: Path) -> Iterator[tuple[str, str]]:
-    """Path and mistake of scripts that are no files of the package."""
+def unusable(folder: Path) -> Iterator[str]:
+    """A sentence for each script that is no file of the package."""
     for script in of(folder):
+        what = f"{script.path}: is the file of an artifact, and"
         if script.path.startswith(("/", "..")):
-            yield script.path, "is the file of an artifact, and leads out of the package; Tacker would run a file of its host"
+            yield f"{what} leads out of the package; Tacker would run a file of its host"
         elif not script.digest:
-            yield script.path, "is the file of an artifact, and is not in the package"
+            yield f"{what} is not in the package"
 
 
 def impostors(folder: Path) -> list[str]:

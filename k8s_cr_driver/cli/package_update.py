@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from k8s_cr_driver.cli.output import enumerated
 from k8s_cr_driver.objects import crds
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import field
@@ -15,6 +14,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kin
 from k8s_cr_driver.objects.marks import SHARED
 from k8s_cr_driver.objects.quantities import is_less
 from k8s_cr_driver.package.crd_changes import narrowed
+from k8s_cr_driver.scaffold.model import enumerated
 
 _CLAIM, _STORAGE = GroupKind("", "PersistentVolumeClaim"), ("spec", "resources", "requests", "storage")
 _NEVER_REPLACED = "or rename the object: its kind is never replaced"
@@ -64,13 +64,3 @@ def lost_versions(old: Sequence[Object], new: Sequence[Object]) -> Iterator[str]
                 f"{key_of(crd)}: version {enumerated(lost)} vanishes. A cluster that has stored objects in it refuses that "
                 "(status.storedVersions). Keep it with served: false until all of them are migrated"
             )
-
-
-def lost_vdus(old: Collection[str], new: Collection[str]) -> Iterator[str]:
-    for vdu in sorted(set(old) - set(new)):
-        yield f"VDU {vdu} vanishes, with its VNFCs and their objects"
-
-
-def new_aspects(old: Collection[str], new: Collection[str]) -> Iterator[str]:
-    for aspect in sorted(set(new) - set(old)):
-        yield f"Scaling aspect {aspect} is new: Tacker can scale it after its next database synchronization, not before"

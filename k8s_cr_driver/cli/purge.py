@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from k8s_cr_driver.cli.cluster import Cluster, Instance, Kubeconfig, named, on_cluster
-from k8s_cr_driver.cli.output import confirmed, counted, echo
+from k8s_cr_driver.cli.output import ask, counted, echo
 from k8s_cr_driver.cli.planning import trial_of
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.engine.run.reconcile import Prune, reconcile
@@ -51,9 +51,8 @@ def purge(kubeconfig: Kubeconfig, id: str, inventory_namespace: str, timeout: fl
         for action in actions:
             echo(str(action))
         echo(f"delete  ConfigMap {instance.namespace}/{instance.live['metadata']['name']} (the inventory)")
-        if not yes and not confirmed(f"Remove VNF instance {id}?", "--yes does without"):
-            click.echo("Nothing was removed", err=True)
-            raise click.exceptions.Exit(1)
+        if not yes:
+            ask(f"Remove VNF instance {id}?", "Nothing was removed")
     with Cluster(kubeconfig) as cluster:  # the answer may take any time
         prune = Prune(delete_guests=delete_guests)
         _remove(cluster, instance, timeout, prune, [action.key for action in actions])

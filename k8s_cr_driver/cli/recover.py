@@ -10,7 +10,7 @@ import click
 
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, named, on_cluster
-from k8s_cr_driver.cli.output import confirmed, counted, echo
+from k8s_cr_driver.cli.output import ask, counted, echo
 from k8s_cr_driver.cli.package_request import Wish, with_wish
 from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.journal.stored_form import INVENTORY_LABEL
@@ -54,9 +54,8 @@ def recover(kubeconfig: Kubeconfig, id: str, path: Path, wish: Wish, inventory_n
             echo(f"member  {key}" if key in members else f"left    {key} (others have given it the label)")
         if not members:
             raise click.UsageError(f"no object of these kinds has the label of VNF instance {id}; see --namespace")
-        if not yes and not confirmed(f"Write an inventory with {counted(len(members), 'object')}?", "--yes does without"):
-            click.echo("Nothing was written", err=True)
-            raise click.exceptions.Exit(1)
+        if not yes:
+            ask(f"Write an inventory with {counted(len(members), 'object')}?", "Nothing was written")
         _write(Inventory(cluster.connection, inventory_namespace, id), members)
     click.echo(f"Wrote the inventory of VNF instance {id}: {counted(len(members), 'object')}", err=True)
 

@@ -8,14 +8,14 @@ that are `optional` are skipped, and those to what every cluster has.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from k8s_cr_driver.cli.output import enumerated
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.backends import role_of
 from k8s_cr_driver.objects.fields import entries, field, mapping, pod_spec
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, key_of, kind_of, split
+from k8s_cr_driver.scaffold.model import enumerated
 
 _SECRET, _CONFIG_MAP, _CLAIM = GroupKind("", "Secret"), GroupKind("", "ConfigMap"), GroupKind("", "PersistentVolumeClaim")
 _ACCOUNT, _SERVICE = GroupKind("", "ServiceAccount"), GroupKind("", "Service")
@@ -23,26 +23,12 @@ _INGRESS = GroupKind("networking.k8s.io", "Ingress")
 _SCALER = GroupKind("autoscaling", "HorizontalPodAutoscaler")
 _RBAC = "rbac.authorization.k8s.io"
 _VOLUMES = (
-    (("configMap",), "name", _CONFIG_MAP),
-    (("secret",), "secretName", _SECRET),
-    (("persistentVolumeClaim",), "claimName", _CLAIM),
+    ("configMap", "name", _CONFIG_MAP),
+    ("secret", "secretName", _SECRET),
+    ("persistentVolumeClaim", "claimName", _CLAIM),
 )
 _ALWAYS_THERE = {"default", "kube-root-ca.crt", "kube-system", "kube-public", "kube-node-lease"}
 _ROLES = {"cluster-admin", "admin", "edit", "view"}
-
-
-def unknown(objects: Sequence[Object]) -> list[tuple[ObjectKey, ObjectKey]]:
-    """Pairs (object, what it refers to) where the latter is not among `objects`, each once."""
-    there = {key_of(obj) for obj in objects}
-    promised = {(key_of(obj).namespace, name) for obj in objects if not is_builtin(kind_of(obj)) for name in _secrets(obj)}
-    return [
-        (key_of(obj), wanted)
-        for obj in objects
-        for wanted in dict.fromkeys(_references(obj))
-        if wanted not in there
-        and not _is_always_there(wanted)
-        and not (wanted.group_kind == _SECRET and (wanted.namespace, wanted.name) in promised)
-    ]
 
 
 def undefined(objects: Sequence[Object], kinds: Collection[GroupKind]) -> Iterator[str]:
@@ -57,9 +43,14 @@ def undefined(objects: Sequence[Object], kinds: Collection[GroupKind]) -> Iterat
 
 def sentences(objects: Sequence[Object]) -> Iterator[str]:
     """A sentence for each object that is missing, however many refer to it."""
+    there = {key_of(obj) for obj in objects}
+    custom = [obj for obj in objects if not is_builtin(kind_of(obj))]
+    there |= {ObjectKey(*_SECRET, key_of(obj).namespace, name) for obj in custom for name in _secrets(obj)}
     referring: dict[ObjectKey, list[ObjectKey]] = defaultdict(list)
-    for obj, wanted in unknown(objects):
-        referring[wanted].append(obj)
+    for obj in objects:
+        for wanted in dict.fromkeys(_references(obj)):
+            if wanted not in there and not _is_always_there(wanted):
+                referring[wanted].append(key_of(obj))
     for wanted, found in referring.items():
         yield f"{enumerated(found)} {'refers' if len(found) == 1 else 'refer'} to {wanted}, which the package does not bring"
 
@@ -109,18 +100,17 @@ def _of_pod(spec: Mapping[str, Any]) -> Iterator[tuple[GroupKind, str]]:
     for one in entries(spec, "imagePullSecrets"):
         yield _SECRET, str(one.get("name"))
     for volume in entries(spec, "volumes"):
-        for path, name, kind in _VOLUMES:
-            yield from _named(field(volume, *path), name, kind)
-        for source in entries(volume, "projected", "sources"):
-            yield from _named(source.get("configMap"), "name", _CONFIG_MAP)
-            yield from _named(source.get("secret"), "name", _SECRET)
+        for source, name, kind in _VOLUMES:
+            yield from _named(volume.get(source), name, kind)
+        for projected in entries(volume, "projected", "sources"):
+            yield from _named(projected.get("configMap"), "name", _CONFIG_MAP)
+            yield from _named(projected.get("secret"), "name", _SECRET)
     for container in [*entries(spec, "initContainers"), *entries(spec, "containers")]:
         yield from _of_environment(container)
 
 
 def _of_environment(container: Mapping[str, Any]) -> Iterator[tuple[GroupKind, str]]:
-    sources: Iterable[Mapping[str, Any]] = entries(container, "envFrom")
-    for source in sources:
+    for source in entries(container, "envFrom"):
         yield from _named(source.get("configMapRef"), "name", _CONFIG_MAP)
         yield from _named(source.get("secretRef"), "name", _SECRET)
     for variable in entries(container, "env"):

@@ -35,8 +35,7 @@ def account(context: click.Context, parameter: click.Parameter, given: str | Non
 
 def objects_of(folder: Path, wish: Wish) -> tuple[list[Object], set[GroupKind]]:
     """The objects of a package in their namespaces, samples for parameters that have no value; and kinds of unknown scope."""
-    values = wish.given or package_input.sufficient(folder, {})
-    objects = package_input.load(folder, values, wish.files, lenient=True, all_hooks=wish.all_hooks)
+    objects = package_input.load(folder, wish.given, wish.files, lenient=True, all_hooks=wish.all_hooks)
     return objects, package_input.place(objects, wish.place(folder))
 
 

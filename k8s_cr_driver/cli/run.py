@@ -34,17 +34,9 @@ from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 
-_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-_NAME_LENGTH = 63
 _OF_A_RUN = re.compile(r"(?:run|removal) of (\S+) (\S+)")
 """The operation in the inventory of an instance that this command has made."""
 _SECONDS = 600.0
-
-
-def _named(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
-    if name is not None and not _NAME.fullmatch(name):
-        raise click.BadParameter(f"{name!r}: give up to 63 small letters, digits and hyphens", context, parameter)
-    return name
 
 
 @click.command(
@@ -66,7 +58,7 @@ def _named(context: click.Context, parameter: click.Parameter, name: str | None)
 )
 @click.argument("path", metavar="PACKAGE", type=package_input.PackagePath())
 @on_cluster
-@click.option("--instance", "name", callback=_named, metavar="NAME", help="Else that of the folder or file.")
+@click.option("--instance", "name", callback=package_input.dns_label, metavar="NAME", help="Else that of the folder or file.")
 @click.option("--down", is_flag=True, help="Remove the instance.")
 @click.option("--inventory-namespace", default="default", metavar="NAME", help="Where the inventory is.", show_default=True)
 @click.option("--timeout", type=click.FloatRange(min=1), help="Seconds; else wait-timeout of request.json, else 600.")
@@ -87,18 +79,13 @@ def run(
     and additionalParams; options of the command come first. Scripts of the package are not run. Ctrl-C ends the operation
     after the requests in flight, a second one at once.
     """
-    instance = name or _default_name(path)
+    instance = name or package_input.label_of(path)
     where = _Where(kubeconfig, instance, inventory_namespace, f"k8s-cr run {shlex.quote(str(path))}", name)
     if down:
         where.remove(timeout or _SECONDS)
         return
     with package_input.opened(path) as folder:
         where.apply(run_package.read(folder, wish, timeout))
-
-
-def _default_name(path: Path) -> str:
-    name = re.sub(r"[^a-z0-9]+", "-", path.resolve().name.lower().removesuffix(".csar").removesuffix(".zip"))
-    return name[:_NAME_LENGTH].strip("-") or "vnf"
 
 
 @dataclass(frozen=True)
@@ -126,7 +113,10 @@ class _Where:
             resources = wanted.resources(session, is_change=before is not None)
             board.expect(obj.key for obj in resources)
             with board.shown():
-                self._reconcile(session, resources, board, is_change=before is not None)
+                if before:
+                    session.change(resources, checked=True)
+                else:
+                    self._begin(session, resources, board)
             left = session.left
         for report in left:
             echo(f"Not ready, and optional: {report}", err=True)
@@ -134,10 +124,7 @@ class _Where:
         echo(f"Instance {self.instance}: {product} {version}{former}; {_stated(board)}", err=True)
 
     @staticmethod
-    def _reconcile(session: Session, resources: list[CustomResource], board: Board, *, is_change: bool) -> None:
-        if is_change:
-            session.change(resources, checked=True)
-            return
+    def _begin(session: Session, resources: list[CustomResource], board: Board) -> None:
         try:
             session.reconcile(resources, prune=Prune(), first=True)
         except Refused:  # what was created is deleted again

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from k8s_cr_driver.cli import package_input, package_scripts
-from k8s_cr_driver.cli.output import echo, enumerated
+from k8s_cr_driver.cli import package_input, package_scripts, vdu_checks
+from k8s_cr_driver.cli.output import echo
 from k8s_cr_driver.cli.package_request import Wish
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.fields import entries, field, mapping, text
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.package import check, hot, reserved_marks, tosca_meta, vnfd
+from k8s_cr_driver.package import check, reserved_marks, tosca_meta, vnfd
 from k8s_cr_driver.redaction import lines, redact
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.scaffold.model import enumerated
 from k8s_cr_driver.vnf import counts, vdus
 from k8s_cr_driver.vnf.additional_params import FILES, Options
 from k8s_cr_driver.vnf.session import Session
@@ -67,8 +68,7 @@ class Wanted:
         flavour = text(self.request, "flavourId") or next(iter(flavours), "")
         if flavour not in flavours:
             raise InvalidRequest(f"request.json, flavourId: the VNFD has no flavour {flavour}; it has {', '.join(flavours)}")
-        servers = hot.servers(self.folder, flavour)
-        nodes = {vdu: node for vdu, node in vnfd.vdu_nodes(flavours[flavour]).items() if vdu not in servers}
+        nodes = vdu_checks.of_manifests(self.folder, flavour, flavours[flavour])
         partial = tosca_meta.leaves_out(self.folder, self.options.files) if self.options.files else False
         assigned = vdus.assign(resources, nodes, partial=partial)
         level = text(self.request, "instantiationLevelId") or None

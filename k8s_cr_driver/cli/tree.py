@@ -159,7 +159,7 @@ def _walked(nodes: Sequence[Node]) -> Iterator[Node]:
 
 def _show_package(path: Path, namespace: str | None, output: str) -> None:
     with package_input.opened(path) as folder:
-        objects = package_input.load(folder, None)
+        objects = package_input.load(folder, {}, lenient=True)
         namespace = namespace or package_input.requested(folder)
     bare = [obj for obj in objects if not obj["metadata"].get("namespace")]
     unknown = package_input.place(objects, namespace)

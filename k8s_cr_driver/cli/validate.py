@@ -11,11 +11,12 @@ import click
 
 from k8s_cr_driver.cli import inspection, package_input, package_update, scaling_policies
 from k8s_cr_driver.cli.findings import Findings
-from k8s_cr_driver.cli.output import enumerated, output_option
+from k8s_cr_driver.cli.output import output_option
 from k8s_cr_driver.cli.package_request import Wish, with_request, with_wish
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import tosca_meta, vnfd
+from k8s_cr_driver.scaffold.model import enumerated
 
 
 @click.command(
@@ -84,5 +85,8 @@ def compare(old: Path, new: Path, objects: Sequence[Object], wish: Wish, finding
     findings.add("update", package_update.lost_versions(former, objects))
     findings.add("update", (f"Flavour {name} vanishes; instances keep theirs" for name in sorted(before.keys() - after.keys())))
     for name in sorted(before.keys() & after.keys()):
-        findings.warn("update", package_update.lost_vdus(vnfd.vdu_nodes(before[name]), vnfd.vdu_nodes(after[name])))
-        findings.warn("update", package_update.new_aspects(*map(scaling_policies.aspects, (before[name], after[name]))))
+        lost = vnfd.vdu_nodes(before[name]).keys() - vnfd.vdu_nodes(after[name]).keys()
+        findings.warn("update", (f"VDU {vdu} vanishes, with its VNFCs and their objects" for vdu in sorted(lost)))
+        added = scaling_policies.aspects(after[name]).keys() - scaling_policies.aspects(before[name]).keys()
+        when = "Tacker can scale it after its next database synchronization, not before"
+        findings.warn("update", (f"Scaling aspect {aspect} is new: {when}" for aspect in sorted(added)))

@@ -63,14 +63,12 @@ class Checks:
     def without_object(self) -> Iterator[str]:
         """A sentence for each VDU of whose name there is no object at all."""
         names = {obj["metadata"]["name"] for obj in self._objects}
+        annotated = [annotations_of(obj).get(vdus.VDU) for obj in self._objects]
         for flavour, template in self._flavours.items():
             nodes = of_manifests(self._folder, flavour, template)
             for vdu, problem in vdus.problems([], nodes):
-                if _name(nodes.get(vdu)) not in names and not self._annotated(vdu):
+                if _name(nodes.get(vdu)) not in names and vdu not in annotated:
                     yield f"Flavour {flavour}: {problem}"
-
-    def _annotated(self, vdu: str) -> bool:
-        return any(annotations_of(obj).get(vdus.VDU) == vdu for obj in self._objects)
 
     def wrong_counts(self) -> Iterator[str]:
         """A sentence for each flavour of which an instantiate with the counts of the manifests is refused."""

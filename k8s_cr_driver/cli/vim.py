@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import os
-import secrets
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -17,7 +15,7 @@ import click
 
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, on_cluster
-from k8s_cr_driver.cli.output import echo
+from k8s_cr_driver.cli.output import echo, write_file
 from k8s_cr_driver.cli.package_request import Wish, with_wish
 from k8s_cr_driver.cli.role import account as of_text
 from k8s_cr_driver.cli.role import objects_of, plural_without_cluster
@@ -73,7 +71,7 @@ def vim(
         request = package_input.request_of(folder) if folder else {}
     text = json.dumps({**request, "vimConnectionInfo": info} if request else info, indent=2)
     if output:
-        _write_private(output, text + "\n")
+        write_file(output, text + "\n", 0o600)
         echo(f"Wrote {output}", err=True)
     else:
         click.echo(text)
@@ -132,16 +130,6 @@ def _plural(cluster: Cluster, objects: Sequence[Object]) -> roles.Plural:
         return resource.plural if resource else otherwise(kind)
 
     return plural
-
-
-def _write_private(path: Path, text: str) -> None:
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _is_loopback(url: str) -> bool:

@@ -18,7 +18,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
 from k8s_cr_driver.resources.health.custom import REMEDY
 from k8s_cr_driver.resources.health.model import NO_STATUS
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.scaffold.model import Choice, few
+from k8s_cr_driver.scaffold.model import Choice, enumerated
 
 
 def of(objects: Sequence[Object], namespace: str) -> list[Choice]:
@@ -31,7 +31,7 @@ def of(objects: Sequence[Object], namespace: str) -> list[Choice]:
     acting = controllers([_placed(obj, namespace) for obj in objects], {kind.group for kind in waiting}) if waiting else []
     return [
         Choice(
-            f"{kind} ({few(names)})",
+            f"{kind} ({enumerated(names)})",
             "waits until a controller writes its status",
             f"no workload of the package may write it. If none of the cluster does, {REMEDY}",
         )

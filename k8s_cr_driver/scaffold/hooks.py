@@ -15,12 +15,13 @@ Hooks"). An operation of ours applies all objects, and an object waits for other
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
-from k8s_cr_driver.objects.fields import integer, mapping, pod_spec
+from k8s_cr_driver.objects.fields import mapping, pod_spec
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of
 from k8s_cr_driver.package.helm_hooks import HOOK, foreign
 from k8s_cr_driver.scaffold.model import Choice
@@ -74,11 +75,9 @@ def _times(obj: Object) -> set[str]:
 
 
 def _hook(obj: Object) -> _Hook:
-    weight = integer(annotations_of(obj), "helm.sh/hook-weight")
-    text = str(annotations_of(obj).get("helm.sh/hook-weight", ""))
-    negative = integer({"weight": text.removeprefix("-")}, "weight") if text.startswith("-") else None
-    key = key_of(obj)
-    return _Hook(-negative if negative is not None else weight or 0, key.name, key, "pre-install" in _times(obj))
+    text, key = str(annotations_of(obj).get("helm.sh/hook-weight", "")), key_of(obj)
+    weight = int(text) if re.fullmatch("-?[0-9]{1,18}", text, re.ASCII) else 0
+    return _Hook(weight, key.name, key, "pre-install" in _times(obj))
 
 
 def _left_out(obj: Object) -> Choice | None:

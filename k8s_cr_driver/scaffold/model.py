@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from k8s_cr_driver.objects.keys import Object
 
-_SHOWN = 3
+NAMED = 3
+"""Things that one sentence names."""
 
 
 class Choice(NamedTuple):
@@ -20,10 +21,10 @@ class Choice(NamedTuple):
     why: str
 
 
-def few(names: Sequence[str]) -> str:
-    """The first of these names, and the number of the others."""
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+def enumerated(things: Sequence[object]) -> str:
+    """`a, b`; of many things the first ones and the number of the others: `a, b, c and 1,497 more`."""
+    shown = ", ".join(map(str, things[:NAMED]))
+    return shown if len(things) <= NAMED else f"{shown} and {len(things) - NAMED:,} more"
 
 
 @dataclass(frozen=True)

@@ -77,17 +77,15 @@ def _namespace_file(files: Sequence[ManifestFile], namespace: str) -> list[Manif
 
 def _policies(objects: Sequence[Object]) -> tuple[list[Object], list[Choice]]:
     """What Helm keeps when a release is deleted, a terminate keeps."""
-    choices = [
-        Choice(str(key_of(obj)), f"kept, by {KEEP}", f"{HELM_KEEP}: keep")
-        for obj in objects
-        if annotations_of(obj).get(HELM_KEEP) == "keep"
-    ]
-    return [_kept(obj) if annotations_of(obj).get(HELM_KEEP) == "keep" else obj for obj in objects], choices
-
-
-def _kept(obj: Object) -> Object:
-    annotations = {name: text for name, text in annotations_of(obj).items() if name != HELM_KEEP}
-    return {**obj, "metadata": {**obj["metadata"], "annotations": {**annotations, KEEP: "true"}}}
+    found, choices = [], []
+    for obj in objects:
+        annotations = annotations_of(obj)
+        if annotations.get(HELM_KEEP) == "keep":
+            choices.append(Choice(str(key_of(obj)), f"kept, by {KEEP}", f"{HELM_KEEP}: keep"))
+            others = {name: text for name, text in annotations.items() if name != HELM_KEEP}
+            obj = {**obj, "metadata": {**obj["metadata"], "annotations": {**others, KEEP: "true"}}}
+        found.append(obj)
+    return found, choices
 
 
 def _written(file: ManifestFile, kept: Mapping[ObjectKey, Object]) -> list[tuple[str, str]]:

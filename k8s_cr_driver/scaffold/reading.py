@@ -23,8 +23,9 @@ def file(name: str, content: bytes, budget: limits.Budget) -> ManifestFile | Non
     """A file as it is; None if it has no object. Raises InvalidPackage for what is neither an object nor something else."""
     if found := rules(name, content):
         return found
-    if not _has_objects(name, content):
-        return None
+    values = _values(content)
+    if values is not None and not any(map(_looks_like_one, values)):
+        return None  # text that is no YAML is read, so that its error is shown
     objects = [_checked(source, raw) for source, raw in manifests.written(name, content, budget)]
     path = PurePosixPath(name)
     fitting = path if path.suffix in (".yaml", ".yml", ".json") else path.with_suffix(path.suffix.lower())
@@ -33,12 +34,9 @@ def file(name: str, content: bytes, budget: limits.Budget) -> ManifestFile | Non
 
 def rules(name: str, content: bytes) -> ManifestFile | None:
     """A file of readiness rules as it is; None if it has anything else."""
-    try:
-        text = content.decode("utf-8-sig")
-        found = [value for _, value in documents(text) if value is not None]
-    except (DocumentError, UnicodeDecodeError, InvalidPackage):
-        return None
-    return ManifestFile(name, text, [], is_rules=True) if found and all(map(rule_files.is_rules, found)) else None
+    found = [value for value in _values(content) or () if value is not None]
+    is_one = found and all(map(rule_files.is_rules, found))
+    return ManifestFile(name, content.decode("utf-8-sig"), [], is_rules=True) if is_one else None
 
 
 def divided(name: str, content: bytes) -> list[ManifestFile]:
@@ -49,13 +47,12 @@ def divided(name: str, content: bytes) -> list[ManifestFile]:
     return [ManifestFile(of, yaml_text.dump_all(objs), objs) for of, objs in ((CRDS, crds), (name, others)) if objs]
 
 
-def _has_objects(name: str, content: bytes) -> bool:
-    """Whether one of its documents looks like an object; text that is no YAML does, so that its error is shown."""
+def _values(content: bytes) -> list[Any] | None:
+    """Its documents; None for text that is no YAML."""
     try:
-        found = [value for _, value in documents(content.decode("utf-8-sig"))]
+        return [value for _, value in documents(content.decode("utf-8-sig"))]
     except (DocumentError, UnicodeDecodeError, InvalidPackage):
-        return True
-    return any(map(_looks_like_one, found))
+        return None
 
 
 def _looks_like_one(value: Any) -> bool:

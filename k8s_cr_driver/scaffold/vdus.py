@@ -30,7 +30,8 @@ def of(objects: Sequence[Object], namespace: str, defaults: Mapping[str, Any]) -
     `namespace` is that of objects that name none, `defaults` are those of the parameters, by name, for counts that are one.
     """
     crds = crds_of(objects)
-    resources = [one for obj in objects for one in _with_parts(resource_for(obj, crds.get(kind_of(obj))))]
+    whole = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
+    resources = [one for obj in whole for one in (obj, *obj.parts())]
     named = Counter(one.name for one in resources if one.children() or one.replicas())
     autoscaled = _autoscaled(objects, namespace)
     vdus: list[Vdu] = []
@@ -52,10 +53,6 @@ def of(objects: Sequence[Object], namespace: str, defaults: Mapping[str, Any]) -
         vdus.append(vdu)
         choices.append(_choice(one, vdu, autoscaler))
     return vdus, [_annotated(obj, annotated.get(key_of(obj))) for obj in objects], choices
-
-
-def _with_parts(obj: CustomResource) -> list[CustomResource]:
-    return [obj, *obj.parts()]
 
 
 def _id(obj: CustomResource, taken: set[str]) -> str:
@@ -80,12 +77,8 @@ def _vdu(obj: CustomResource, id: str, autoscaler: str, defaults: Mapping[str, A
     if count is None:
         return Vdu(id, obj.name, about)
     delta = _delta(obj, count)
-    return Vdu(id, obj.name, about, count, aspect=True, least=_least(count, delta), delta=delta)
-
-
-def _least(count: int, delta: int) -> int:
-    """The number at level 0: as few as steps lead to, but none only if there is none at first."""
-    return count if count < 1 else (count - 1) % delta + 1
+    least = count if count < 1 else (count - 1) % delta + 1  # as few as steps lead to, but none only if there is none at first
+    return Vdu(id, obj.name, about, count, aspect=True, least=least, delta=delta)
 
 
 def _count(obj: CustomResource) -> int | None:

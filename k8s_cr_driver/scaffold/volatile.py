@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
-from k8s_cr_driver.scaffold.model import Choice, few
+from k8s_cr_driver.scaffold.model import Choice, enumerated
 
 _SECRET = GroupKind("", "Secret")
 _LOOKUP = re.compile(r"\blookup +[\"(.$]")
@@ -42,7 +42,7 @@ class Random:
             if fields is None:
                 found.append(Choice(str(key), "its name is random", f"a second rendering has another one; {_remedy('value')}"))
             elif fields:
-                what = f"{few(fields)}: as it was rendered, the same in every instance"
+                what = f"{enumerated(fields)}: as it was rendered, the same in every instance"
                 remedy = _remedy("Secret" if key.group_kind == _SECRET else "value")
                 found.append(Choice(str(key), what, f"a second rendering has other values; {remedy}"))
         return found
@@ -71,7 +71,7 @@ def of_templates(templates: Iterable[tuple[str, str]]) -> list[Choice]:
             asking.setdefault("lookup", {})[name] = None
         for what in _CAPABILITIES.findall(content):
             asking.setdefault(f".Capabilities.{what}", {})[name] = None
-    return [Choice(what, _ASKED[what], f"asked by {few(list(names))}") for what, names in asking.items()]
+    return [Choice(what, _ASKED[what], f"asked by {enumerated(list(names))}") for what, names in asking.items()]
 
 
 def _remedy(what: str) -> str:

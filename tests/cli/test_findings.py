@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from k8s_cr_driver.cli.explanations import CODES
+from k8s_cr_driver.cli.explain import CODES
 from tests.cli.packages import changed_vnfd, write_package
 from tests.cli.tool import Tool
 from tests.instance import config_map, crontab, crontab_crd, deployment, obj
@@ -93,22 +93,6 @@ def test_codes_are_explained(tool: Tool, folder: Path) -> None:
     assert "did you mean schema?" in tool.run("explain", "shema", code=2).stderr
 
 
-def test_a_parameter_without_default_does_not_end_the_checks(tool: Tool, tmp_path: Path) -> None:
-    wrong = obj("stable.example.com/v1", "CronTab", "${NAME}", spec={"cronSpec": "${COUNT}", "cronSpek": "x"})
-    parameters = {"NAME": {"type": "string"}, "COUNT": {"type": "integer"}}
-    folder = write_package(tmp_path / "p", [crontab_crd(), wrong], parameters=parameters)
-    [problem] = tool.json("validate", str(folder), code=1)["problems"]
-    assert "spec.cronSpek: unknown field" in problem
-
-
-def test_a_foreign_kind_hides_no_vdu_that_is_missing(tool: Tool, tmp_path: Path) -> None:
-    foreign = [obj("example.com/v1", "Other", "one"), obj("example.com/v1", "Other", "web")]
-    folder = write_package(tmp_path / "p", foreign, vdus={"Db": "db", "Web": "web"})
-    shown = tool.json("validate", str(folder), code=1)
-    assert [one.partition(" is ")[0] for one in shown["problems"]] == ["Flavour simple: VDU Db"]
-    assert any(one.startswith("Flavour simple: VDU Web") for one in shown["warnings"])
-
-
 def test_variants_of_which_a_request_chooses_one(tool: Tool, tmp_path: Path) -> None:
     folder = write_package(tmp_path / "p", [deployment(), config_map("same", a="1")], vdus={"Web": "web"})
     other = [
@@ -164,14 +148,10 @@ def test_suffixes_in_capitals_are_manifests(tool: Tool, tmp_path: Path, name: st
     assert name in one["message"]
 
 
-def test_a_version_that_is_served_no_longer(tool: Tool, tmp_path: Path) -> None:
-    old = [obj("extensions/v1beta1", "Ingress", "a", spec={}), obj("policy/v1beta1", "PodDisruptionBudget", "b", spec={})]
-    folder = write_package(tmp_path / "p", old)
-    problems = [problem.partition(": ")[2] for problem in tool.json("validate", str(folder), code=1)["problems"]]
-    assert problems == [
-        "apiVersion: Kubernetes 1.36 does not serve extensions/v1beta1 Ingress; write networking.k8s.io/v1 Ingress",
-        "apiVersion: Kubernetes 1.36 does not serve policy/v1beta1 PodDisruptionBudget; write policy/v1 PodDisruptionBudget",
-    ]
+def start_with_one(folder: Path) -> None:
+    with changed_vnfd(folder) as content:
+        delta = {"type": "tosca.policies.nfv.VduInitialDelta", "properties": {"initial_delta": {"number_of_instances": 1}}}
+        content["topology_template"]["policies"].append({"initial": {**delta, "targets": ["Web"]}})
 
 
 def test_a_count_that_a_level_replaces_is_a_warning(tool: Tool, tmp_path: Path) -> None:
@@ -181,10 +161,7 @@ def test_a_count_that_a_level_replaces_is_a_warning(tool: Tool, tmp_path: Path) 
     folder = write_package(
         tmp_path / "p", [counted], vdus={"Web": "web"}, aspects=["web"], levels={"small": 1}, parameters=parameters
     )
-    with changed_vnfd(folder) as content:
-        policies = content["topology_template"]["policies"]
-        delta = {"type": "tosca.policies.nfv.VduInitialDelta", "properties": {"initial_delta": {"number_of_instances": 1}}}
-        policies.append({"initial": {**delta, "targets": ["Web"]}})
+    start_with_one(folder)
     [warning] = [one for one in tool.json("validate", str(folder))["findings"] if one["code"] == "count"]
     assert "is a parameter, and an instantiation level gives the count in its place" in warning["message"]
 
@@ -220,8 +197,6 @@ def test_a_key_that_a_mapping_has_twice(tool: Tool, tmp_path: Path) -> None:
 
 def test_a_level_outside_of_the_profile(tool: Tool, tmp_path: Path) -> None:
     folder = write_package(tmp_path / "p", [deployment()], vdus={"Web": "web"}, aspects=["web"], levels={"small": 10})
-    with changed_vnfd(folder) as content:
-        delta = {"type": "tosca.policies.nfv.VduInitialDelta", "properties": {"initial_delta": {"number_of_instances": 1}}}
-        content["topology_template"]["policies"].append({"initial": {**delta, "targets": ["Web"]}})
+    start_with_one(folder)
     warning, *_ = tool.json("validate", str(folder))["warnings"]
     assert "VDU Web: has 10 instances at level small, and its vdu_profile allows 0 to 9" in warning
