@@ -2,6 +2,8 @@
 """`k8s-cr validate`: what is wrong with a package, and what a change to it cannot take over."""
 
 import contextlib
+import json
+import operator
 import os
 import zipfile
 from pathlib import Path
@@ -13,10 +15,11 @@ from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.package import csar
-from tests.cli.packages import META, changed_vnfd, write_package
+from tests.cli.packages import META, write_package
 from tests.cli.tool import Tool
 from tests.instance import config_map, crontab, crontab_crd, deployment, obj, stateful_set
 
+WRONG_HASH = f"{META}\nName: Files/kubernetes/all.yaml\nAlgorithm: SHA-256\nHash: {'0' * 64}\n"
 RIGHT: dict[str, list[Any]] = {"problems": [], "warnings": [], "findings": [], "scripts": []}
 """What is reported of a package without mistakes and scripts."""
 
@@ -27,6 +30,170 @@ def test_a_good_package_has_no_findings_and_needs_no_cluster(tool: Tool, tmp_pat
     assert tool.json("validate", str(folder)) == RIGHT
     archive = csar.write(folder, tmp_path / "p.csar")
     assert tool.run("validate", str(archive)).stderr == f"{archive}: 0 errors, 0 warnings\n"
+
+
+def annotated(made: Object, **annotations: str) -> Object:
+    made["metadata"]["annotations"] = annotations
+    return made
+
+
+def control_plane(replicas: object) -> Object:
+    return obj("controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", "cp", "default", spec={"replicas": replicas})
+
+
+def hooks() -> list[Object]:
+    pod = obj("v1", "Pod", "nrf-try", spec={"containers": [{"name": "c", "image": "i"}]})
+    return [annotated(pod, **{"helm.sh/hook": "test"}), annotated(config_map("seed"), **{"helm.sh/hook": "post-install"})]
+
+
+def spec(kind: str = "CronTab", **fields: Any) -> Object:
+    return obj("stable.example.com/v1", kind, "one", spec=fields)
+
+
+CONTROL: dict[str, Any] = {"vdus": {"Control": "cp"}}
+COUNT = {**CONTROL, "parameters": {"COUNT": {"type": "integer", "default": 2}}}
+SAMPLED = {**CONTROL, "parameters": {"COUNT": {"type": "integer", "constraints": [{"in_range": [2, 4]}]}}}
+NO_COUNT = f"VDU Control is {key_of(control_plane(1))}, spec.replicas: cannot be 2: etcd "
+WANTED = {"parameters": {"NAME": {"type": "string"}, "SIZE": {"type": "integer"}}}
+NO_CRD = (
+    "CronTab.stable.example.com (db): the cluster must have its CustomResourceDefinition, or instantiate is refused; "
+    "add it to the package if nobody else installs it"
+)
+OLD = [obj("extensions/v1beta1", "Ingress", "a", spec={}), obj("policy/v1beta1", "PodDisruptionBudget", "b", spec={})]
+INSTEAD = [
+    "Kubernetes 1.36 does not serve extensions/v1beta1 Ingress; write networking.k8s.io/v1 Ingress",
+    "Kubernetes 1.36 does not serve policy/v1beta1 PodDisruptionBudget; write policy/v1 PodDisruptionBudget",
+]
+FOREIGN = [obj("example.com/v1", "Other", "one"), obj("example.com/v1", "Other", "web")]
+HOOK = "helm-hooks is not set: Helm runs it as hook test (helm.sh/hook)"
+
+
+def volume(**source: Any) -> Object:
+    return deployment(volumes=[{"name": "v", **source}])
+
+
+def binding(name: str) -> Object:
+    return obj("rbac.authorization.k8s.io/v1", "RoleBinding", "x", roleRef={"kind": "Role", "name": name})
+
+
+@pytest.mark.parametrize(
+    ("objects", "package", "arguments", "errors", "warnings"),
+    [
+        ([crontab_crd(), spec(cronSpek="x")], {}, [], ["spec.cronSpek: unknown field"], []),
+        ([crontab_crd(), spec(cronSpec="${SIZE}", cronSpek="x")], WANTED, [], ["spec.cronSpek: unknown field"], None),
+        (OLD, {}, [], INSTEAD, None),
+        ([deployment()], {"vdus": {"Db": "db"}}, [], ["Flavour simple: VDU Db is no object of the manifests"], []),
+        (FOREIGN, {"vdus": {"Db": "db", "Web": "web"}}, [], ["Flavour simple: VDU Db is "], ["VDU Web", "Other.example"]),
+        ([crontab("db")], {"vdus": {"Db": "db"}}, [], [], ["VDU Db is no object", NO_CRD]),
+        ([control_plane("${COUNT}")], COUNT, [], [NO_COUNT], None),
+        ([control_plane("${COUNT}")], COUNT, ["--param", "COUNT=3"], [], None),
+        ([control_plane("${COUNT}")], SAMPLED, [], [], None),
+        ([control_plane(2)], {**CONTROL, "levels": {"a": 1}}, [], [], None),
+        ([volume(configMap={"name": "a"})], {}, [], [], ["ConfigMap default/a"]),
+        ([volume(persistentVolumeClaim={"claimName": "a"})], {}, [], [], ["PersistentVolumeClaim default/a"]),
+        ([deployment(serviceAccountName="a")], {}, [], [], ["ServiceAccount default/a"]),
+        ([config_map("x", "a")], {}, [], [], ["Namespace a"]),
+        ([binding("a")], {}, [], [], ["/a,"]),
+        ([volume(configMap={"name": "a", "optional": True})], {}, [], [], []),
+        ([volume(configMap={"name": "a"}), config_map("a")], {}, [], [], []),
+        ([deployment(serviceAccountName="default")], {}, [], [], []),
+        ([config_map("x", "kube-system")], {}, [], [], []),
+        ([deployment(), *hooks()], {}, [], [], [f"Pod nrf-try: is not applied, as {HOOK}"]),
+        ([deployment(), *hooks()], {}, ["--helm-hooks"], [], ["Pod nrf-try: is applied as any other object"]),
+    ],
+)
+def test_what_is_found_in_a_package(
+    tool: Tool,
+    tmp_path: Path,
+    objects: list[Object],
+    package: dict[str, Any],
+    arguments: list[str],
+    errors: list[str],
+    warnings: list[str] | None,
+) -> None:
+    found = tool.judged(write_package(tmp_path / "p", objects, **package), *arguments, code=bool(errors))
+    assert_has(found, errors, warnings)
+
+
+def assert_has(found: tuple[list[str], list[str]], errors: list[str], warnings: list[str] | None) -> None:
+    """Each is in one of them, in their order; None for any warnings."""
+    for texts, expected in zip(found, (errors, warnings), strict=True):
+        if expected is not None:
+            assert len(texts) == len(expected) and all(map(operator.contains, texts, expected)), texts
+
+
+def claim(storage: str) -> Object:
+    return obj("v1", "PersistentVolumeClaim", "records", spec={"resources": {"requests": {"storage": storage}}})
+
+
+def versions(*names: str, **of_first: Any) -> Object:
+    """A CRD with these versions, of which the last is stored."""
+    made = crontab_crd()
+    (version,) = made["spec"]["versions"]
+    last = names[-1]
+    made["spec"]["versions"] = [{**version, "storage": name == last, "name": name, **of_first} for name in names]
+    made["spec"]["versions"][-1]["served"] = True
+    return made
+
+
+def narrower() -> Object:
+    made = crontab_crd()
+    made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = {}
+    return made
+
+
+SHRINKS = "PersistentVolumeClaim default/records: spec.resources.requests.storage is 500Mi and was 10Gi. A volume never shrinks"
+VANISH = "VDU Db vanishes, with its VNFCs and their objects"
+NEW = "Scaling aspect more is new: Tacker can scale it after its next database synchronization, not before"
+WEBS = [deployment(f"web-{index}") for index in range(9)]
+OTHERS = [deployment(f"web-{index}", app="other", serviceAccountName="a") for index in range(9)]
+NINE = "Deployment.apps default/web-0, Deployment.apps default/web-1, Deployment.apps default/web-2 and 6 more"
+IMMUTABLE = "spec.selector is immutable and changes. Keep it, rename the object"
+TEXT = {"type": "string"}
+DATABASE = stateful_set("db", serviceName="${NAME}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "arguments", "errors", "warnings"),
+    [
+        (([claim("10Gi")], {}), ([claim("500Mi")], {}), [], [SHRINKS], []),
+        (([claim("10Gi")], {}), ([claim("10240Mi")], {}), [], [], []),
+        (([claim("10Gi")], {}), ([claim("20Gi")], {}), [], [], []),
+        (
+            ([deployment(), deployment("db")], {"vdus": {"Web": "web", "Db": "db"}, "aspects": ["web"]}),
+            ([deployment(app="other")], {"vdus": {"Web": "web"}, "aspects": ["web", "more"]}),
+            [],
+            [f"Deployment.apps default/web: {IMMUTABLE}"],
+            [VANISH, NEW],
+        ),
+        ((WEBS, {}), (OTHERS, {}), [], [f"{NINE}: {IMMUTABLE}"], [f"{NINE} refer to ServiceAccount default/a, which"]),
+        (([deployment()], {}), ([annotated(deployment(app="b"), **{"k8s-cr-driver/replace": "true"})], {}), [], [], None),
+        (([crontab_crd()], {}), ([narrower()], {}), [], [], ["spec.cronSpec (v1) is not in the schema"]),
+        # Case 22: the API server refuses it once the cluster has stored an object in that version.
+        (([versions("v1", "v2")], {}), ([versions("v2")], {}), [], ["crontabs.stable.example.com: version v1 vanishes"], None),
+        (([versions("v1", "v2", served=False)], {}), ([versions("v2")], {}), [], [], None),
+        (([config_map("a")], {}), ([config_map("a", b="${B}")], {"parameters": {"B": TEXT}}), ["--param", "B=1"], [], []),
+        (
+            ([DATABASE, config_map("a", x="${OTHER}")], {"parameters": {"NAME": TEXT, "OTHER": TEXT}}),
+            ([DATABASE, config_map("a", x="same")], {"parameters": {"NAME": TEXT}}),
+            ["--param", "NAME=mydb"],
+            [],
+            None,
+        ),
+    ],
+)
+def test_what_a_change_of_package_cannot_take_over(
+    tool: Tool,
+    tmp_path: Path,
+    old: tuple[list[Object], dict[str, Any]],
+    new: tuple[list[Object], dict[str, Any]],
+    arguments: list[str],
+    errors: list[str],
+    warnings: list[str] | None,
+) -> None:
+    before, after = (write_package(tmp_path / name, one[0], **one[1]) for name, one in (("old", old), ("new", new)))
+    assert_has(tool.judged(after, "--update-of", str(before), *arguments, code=bool(errors)), errors, warnings)
+    assert tool.judged(after, "--update-of", str(after), *arguments)[0] == []
 
 
 def test_what_is_no_package_is_a_problem_in_json_too(tool: Tool) -> None:
@@ -48,21 +215,6 @@ def test_a_package_without_manifests_is_reported(tool: Tool, tmp_path: Path) -> 
     (folder / "Files/kubernetes/all.yaml").unlink()
     (warning,) = tool.json("validate", str(folder))["warnings"]
     assert warning.startswith("Files/kubernetes: no manifests")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('{"apiVersion": "v1", "kind": "ConfigMap"', "one.json, document 1"),
-        ('{"kind": "ConfigMap", "metadata": {"name": "a"}}', "one.json, document 1: apiVersion: is missing"),
-        ('{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": 1}}', "data.a: is an integer"),
-    ],
-)
-def test_manifests_in_json_are_checked_like_those_in_yaml(tool: Tool, tmp_path: Path, text: str, expected: str) -> None:
-    folder = write_package(tmp_path / "p", [config_map("b")])
-    (folder / "Files/kubernetes/one.json").write_text(text)
-    (problem,) = tool.json("validate", str(folder), code=1)["problems"]
-    assert expected in problem
 
 
 @pytest.mark.parametrize("form", ["${NAME:-x}", "${NAME-x}", "a ${NAME:?no} b", "${NAME:+x}"])
@@ -101,61 +253,6 @@ def test_of_the_files_that_are_named_alone_problems_are_reported(tool: Tool, tmp
     assert problem.startswith("Files/kubernetes/other.yaml, document 1")
 
 
-def test_objects_are_checked_against_the_package_s_crds(tool: Tool, tmp_path: Path) -> None:
-    bad = obj("stable.example.com/v1", "CronTab", "one", spec={"cronSpek": "x"})
-    folder = write_package(tmp_path / "p", [crontab_crd(), bad])
-    (problem,) = tool.json("validate", str(folder), code=1)["problems"]
-    assert "spec.cronSpek: unknown field" in problem
-
-
-def test_a_file_with_another_digest_is_a_problem(tool: Tool, tmp_path: Path) -> None:
-    folder = write_package(tmp_path / "p", [config_map("a")])
-    meta = f"{META}\nName: Files/kubernetes/all.yaml\nAlgorithm: SHA-256\nHash: {'0' * 64}\n"
-    (folder / "TOSCA-Metadata/TOSCA.meta").write_text(meta)
-    assert "Hash is not that of the file" in tool.run("validate", str(folder), code=1).stdout
-
-
-def test_a_vdu_without_object_is_a_problem(tool: Tool, tmp_path: Path) -> None:
-    folder = write_package(tmp_path / "p", [deployment()], vdus={"Db": "db"})
-    (problem,) = tool.json("validate", str(folder), code=1)["problems"]
-    assert problem.startswith("Flavour simple: VDU Db is no object of the manifests")
-
-
-def control_plane(replicas: object) -> Object:
-    return obj("controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", "cp", "default", spec={"replicas": replicas})
-
-
-def test_a_count_that_instantiate_refuses_is_a_problem(tool: Tool, tmp_path: Path) -> None:
-    parameters = {"COUNT": {"type": "integer", "default": 2}}
-    folder = write_package(tmp_path / "p", [control_plane("${COUNT}")], vdus={"Control": "cp"}, parameters=parameters)
-    [problem] = tool.json("validate", str(folder), code=1)["problems"]
-    assert problem.startswith(f"Flavour simple: VDU Control is {key_of(control_plane(1))}, spec.replicas: cannot be 2: etcd ")
-    assert not tool.json("validate", str(folder), "--param", "COUNT=3")["problems"]
-
-
-def test_a_count_is_not_checked_where_it_is_a_sample_or_not_used(tool: Tool, tmp_path: Path) -> None:
-    parameters = {"COUNT": {"type": "integer", "constraints": [{"in_range": [2, 4]}]}}
-    folder = write_package(tmp_path / "a", [control_plane("${COUNT}")], vdus={"Control": "cp"}, parameters=parameters)
-    assert not tool.json("validate", str(folder))["problems"]
-    folder = write_package(tmp_path / "b", [control_plane(2)], vdus={"Control": "cp"})
-    levels = {"type": "tosca.policies.nfv.VduInstantiationLevels", "targets": ["Control"]}
-    values = {"levels": {"a": {"number_of_instances": 1}}}
-    with changed_vnfd(folder) as content:
-        content["topology_template"]["policies"] = [{"counts": {**levels, "properties": values}}]
-    assert not tool.json("validate", str(folder))["problems"]
-
-
-def test_what_only_the_cluster_s_crds_can_show_is_a_warning(tool: Tool, tmp_path: Path) -> None:
-    folder = write_package(tmp_path / "p", [crontab("db")], vdus={"Db": "db"})
-    found = tool.json("validate", str(folder))
-    assert found["problems"] == []
-    assert "VDU Db is no object" in found["warnings"][0]
-    assert found["warnings"][1] == (
-        "CronTab.stable.example.com (db): the cluster must have its CustomResourceDefinition, or instantiate is refused; "
-        "add it to the package if nobody else installs it"
-    )
-
-
 def test_parameters_are_checked_and_filled_in(tool: Tool, tmp_path: Path) -> None:
     crd = crontab_crd()
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["count"] = {"type": "integer"}
@@ -182,90 +279,6 @@ def test_typed_and_secret_parameters(tool: Tool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("objects", "wanted"),
-    [
-        ([deployment(volumes=[{"name": "v", "configMap": {"name": "a"}}])], "ConfigMap default/a"),
-        ([deployment(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "a"}}])], "PersistentVolumeClaim default/a"),
-        ([deployment(serviceAccountName="a")], "ServiceAccount default/a"),
-        ([config_map("x", "a")], "Namespace a"),
-        ([obj("rbac.authorization.k8s.io/v1", "RoleBinding", "x", roleRef={"kind": "Role", "name": "a"})], "/a,"),
-    ],
-)
-def test_a_reference_to_what_nobody_brings_is_a_warning(tool: Tool, tmp_path: Path, objects: list[Object], wanted: str) -> None:
-    (warning,) = tool.json("validate", str(write_package(tmp_path / "p", objects)))["warnings"]
-    assert wanted in warning
-
-
-@pytest.mark.parametrize(
-    "objects",
-    [
-        [deployment(volumes=[{"name": "v", "configMap": {"name": "a", "optional": True}}])],
-        [deployment(volumes=[{"name": "v", "configMap": {"name": "a"}}]), config_map("a")],
-        [deployment(serviceAccountName="default")],
-        [config_map("x", "kube-system")],
-    ],
-)
-def test_what_is_brought_optional_or_always_there_is_no_warning(tool: Tool, tmp_path: Path, objects: list[Object]) -> None:
-    assert tool.json("validate", str(write_package(tmp_path / "p", objects)))["warnings"] == []
-
-
-@pytest.mark.parametrize(("size", "refused"), [("500Mi", True), ("10240Mi", False), ("20Gi", False)])
-def test_claim_that_shrinks_cannot_be_applied(tool: Tool, tmp_path: Path, size: str, refused: bool) -> None:
-    def claim(storage: str) -> Object:
-        return obj("v1", "PersistentVolumeClaim", "records", spec={"resources": {"requests": {"storage": storage}}})
-
-    old, new = write_package(tmp_path / "old", [claim("10Gi")]), write_package(tmp_path / "new", [claim(size)])
-    problems = tool.json("validate", str(new), "--update-of", str(old), code=int(refused))["problems"]
-    path = "PersistentVolumeClaim default/records: spec.resources.requests.storage"
-    wanted = f"{path} is {size} and was 10Gi. A volume never shrinks: keep it, or rename the object"
-    assert problems == ([wanted] if refused else [])
-
-
-def test_what_a_change_of_package_cannot_take_over(tool: Tool, tmp_path: Path) -> None:
-    old = write_package(tmp_path / "old", [deployment(), deployment("db")], vdus={"Web": "web", "Db": "db"}, aspects=["web"])
-    new = write_package(tmp_path / "new", [deployment(app="other")], vdus={"Web": "web"}, aspects=["web", "more"])
-    found = tool.json("validate", str(new), "--update-of", str(old), code=1)
-    (problem,) = found["problems"]
-    assert problem.startswith("Deployment.apps default/web: spec.selector is immutable and changes")
-    assert found["warnings"] == [
-        "VDU Db vanishes, with its VNFCs and their objects",
-        "Scaling aspect more is new: Tacker can scale it after its next database synchronization, not before",
-    ]
-    assert tool.json("validate", str(old), "--update-of", str(old)) == RIGHT
-
-
-def test_what_the_new_crd_has_no_more_is_named(tool: Tool, tmp_path: Path) -> None:
-    narrower = crontab_crd()
-    narrower["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = {}
-    old, new = write_package(tmp_path / "old", [crontab_crd()]), write_package(tmp_path / "new", [narrower])
-    (warning,) = tool.json("validate", str(new), "--update-of", str(old))["warnings"]
-    assert "crontabs.stable.example.com: spec.cronSpec (v1) is not in the schema" in warning
-
-
-@pytest.mark.parametrize("arguments", [(), ("--helm-hooks",)])
-def test_a_hook_of_helm_that_is_of_no_installation_is_a_warning(tool: Tool, tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    hooks = [obj("v1", "Pod", "nrf-try", spec={"containers": [{"name": "c", "image": "i"}]}), config_map("seed")]
-    for one, hook in zip(hooks, ("test", "post-install"), strict=True):
-        one["metadata"]["annotations"] = {"helm.sh/hook": hook}
-    (warning,) = tool.json("validate", str(write_package(tmp_path / "p", [deployment(), *hooks])), *arguments)["warnings"]
-    what = "is applied as any other object" if arguments else "is not applied, as helm-hooks is not set"
-    assert warning.startswith(f"Pod nrf-try: {what}: Helm runs it as hook test (helm.sh/hook)")
-
-
-def test_an_object_that_may_be_replaced_may_change_at_will(tool: Tool, tmp_path: Path) -> None:
-    changed = deployment(app="other")
-    changed["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
-    old, new = write_package(tmp_path / "old", [deployment()]), write_package(tmp_path / "new", [changed])
-    assert tool.json("validate", str(new), "--update-of", str(old))["problems"] == []
-
-
-def test_parameters_of_the_new_package_alone_do_not_disturb_the_old(tool: Tool, tmp_path: Path) -> None:
-    old = write_package(tmp_path / "old", [config_map("a")])
-    new = write_package(tmp_path / "new", [config_map("a", b="${B}")], parameters={"B": {"type": "string"}})
-    assert tool.json("validate", str(new), "--update-of", str(old), "--param", "B=1") == RIGHT
-
-
-@pytest.mark.parametrize(
     ("file", "content", "expected"),
     [
         ("Definitions/vnfd.yaml", b"topology_template: text\nimports: 5\n", "flavour_id"),
@@ -274,7 +287,11 @@ def test_parameters_of_the_new_package_alone_do_not_disturb_the_old(tool: Tool, 
         ("Definitions/vnfd.yaml", b"[" * 200_000, "Definitions/vnfd.yaml is not YAML: is nested deeper than 200 levels"),
         ("TOSCA-Metadata/TOSCA.meta", b"\xff\n", "TOSCA.meta is not UTF-8"),
         ("TOSCA-Metadata/TOSCA.meta", b"- a\n", "'key: value'"),
+        ("TOSCA-Metadata/TOSCA.meta", WRONG_HASH.encode(), "Hash is not that of the file"),
         ("Files/kubernetes/all.yaml", b"kind: [", "all.yaml"),
+        ("Files/kubernetes/one.json", b'{"apiVersion": "v1", "kind": "ConfigMap"', "one.json, document 1"),
+        ("Files/kubernetes/one.json", b'{"kind": "A", "metadata": {"name": "a"}}', "one.json, document 1: apiVersion: is"),
+        ("Files/kubernetes/one.json", json.dumps({**config_map("b"), "data": {"a": 1}}).encode(), "data.a: is an integer"),
     ],
 )
 def test_bad_files_are_reported_without_a_traceback(
@@ -282,7 +299,8 @@ def test_bad_files_are_reported_without_a_traceback(
 ) -> None:
     folder = write_package(tmp_path / "p", [config_map("a")])
     (folder / file).write_bytes(content)
-    assert expected in tool.run("validate", str(folder), code=1).stdout
+    problems, _ = tool.judged(folder, code=1)
+    assert any(expected in problem for problem in problems), problems
 
 
 def test_no_csar_is_made_of_a_package_that_is_not_valid(tool: Tool, tmp_path: Path) -> None:
@@ -326,17 +344,6 @@ def test_a_csar_is_written_where_a_link_leads(tool: Tool, tmp_path: Path) -> Non
     tool.run("package", str(folder), "-o", str(link))
     assert link.is_symlink()
     assert (tmp_path / "a.csar").stat().st_size > 0
-
-
-def test_a_finding_that_many_objects_share_is_one_line(tool: Tool, tmp_path: Path) -> None:
-    old = write_package(tmp_path / "old", [deployment(f"web-{index}") for index in range(9)])
-    changed = [deployment(f"web-{index}", app="other", serviceAccountName="a") for index in range(9)]
-    new = write_package(tmp_path / "new", changed)
-    found = tool.json("validate", str(new), "--update-of", str(old), code=1)
-    nine = "Deployment.apps default/web-0, Deployment.apps default/web-1, Deployment.apps default/web-2 and 6 more"
-    assert found["warnings"] == [f"{nine} refer to ServiceAccount default/a, which the package does not bring"]
-    (problem,) = found["problems"]
-    assert problem.startswith(f"{nine}: spec.selector is immutable and changes. Keep it, rename the object")
 
 
 def test_a_path_that_does_not_exist_is_reported_with_what_a_package_is(tool: Tool, tmp_path: Path) -> None:
@@ -420,27 +427,6 @@ def test_a_csar_whose_manifests_tacker_would_not_unpack_is_a_warning(tool: Tool,
     assert warnings[0].startswith("Files/kubernetes/all.yaml: not named in TOSCA-Metadata/TOSCA.meta")
     tool.run("package", str(folder), "-o", str(archive))
     assert tool.json("validate", str(archive))["warnings"] == []
-
-
-def test_a_parameter_that_only_the_former_package_needs_is_no_change_of_the_others(tool: Tool, tmp_path: Path) -> None:
-    text, database = {"type": "string"}, stateful_set("db", serviceName="${NAME}")
-    old = write_package(tmp_path / "old", [database, config_map("a", x="${OTHER}")], parameters={"NAME": text, "OTHER": text})
-    new = write_package(tmp_path / "new", [database, config_map("a", x="same")], parameters={"NAME": text})
-    assert "serviceName" not in tool.run("validate", str(new), "--update-of", str(old), "--param", "NAME=mydb").output
-
-
-@pytest.mark.parametrize("before", [True, False], ids=["served", "not served"])
-def test_a_crd_that_drops_a_version_in_which_objects_may_be_stored_is_found(tool: Tool, tmp_path: Path, before: bool) -> None:
-    """Case 22: the API server refuses the change once the cluster has stored an object in that version."""
-    old, new = crontab_crd(), crontab_crd()
-    (version,) = new["spec"]["versions"]
-    old["spec"]["versions"] = [{**version, "storage": False, "served": before}, {**version, "name": "v2"}]
-    version["name"] = "v2"
-    former, package = write_package(tmp_path / "old", [old]), write_package(tmp_path / "new", [new])
-    problems = tool.json("validate", str(package), "--update-of", str(former), code=int(before))["problems"]
-    assert [text.partition(". A cluster")[0] for text in problems] == [
-        "CustomResourceDefinition.apiextensions.k8s.io crontabs.stable.example.com: version v1 vanishes"
-    ] * before
 
 
 @pytest.mark.parametrize(("command", "given"), [("package", True), ("package", False), ("validate", True), ("validate", False)])

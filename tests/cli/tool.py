@@ -89,6 +89,11 @@ class Tool:
     def json(self, *arguments: str, code: int = 0) -> Any:
         return json.loads(self.run(*arguments, "-o", "json", code=code).stdout)
 
+    def judged(self, package: Path, *arguments: str, code: int = 0) -> tuple[list[str], list[str]]:
+        """The errors and the warnings that `validate` finds."""
+        said = self.json("validate", str(package), *arguments, code=code)
+        return said["problems"], said["warnings"]
+
 
 def kubeconfig(url: str, **user: Any) -> dict[str, Any]:
     return {
