@@ -283,10 +283,12 @@ def _grouped(keys: Iterable[ObjectKey]) -> dict[str, dict[str, list[str]]]:
 
 
 def _keys(grouped: Mapping[str, Mapping[str, Iterable[str]]]) -> Iterable[ObjectKey]:
-    for kind, places in grouped.items():
+    for text, places in grouped.items():
+        group, kind = GroupKind.parse(text)
         for namespace, names in places.items():
+            _check_printable(text, namespace, *names)
             for name in names:
-                yield _key(*GroupKind.parse(kind), namespace, name)
+                yield ObjectKey(group, kind, namespace, name)
 
 
 def _key(*parts: str) -> ObjectKey:
