@@ -15,13 +15,13 @@ import yaml
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects import yaml_nodes
 from k8s_cr_driver.objects.fields import field, mapping
-from k8s_cr_driver.package import limits, vnfd
+from k8s_cr_driver.package import limits
 
 
 def flavours(folder: Path) -> dict[str, Mapping[str, Any]]:
     """The topology template of each flavour."""
-    contents = vnfd.definitions(folder).values()
-    return {name: mapping(content, "topology_template") for content in contents if (name := vnfd.flavour(content))}
+    contents = definitions(folder).values()
+    return {name: mapping(content, "topology_template") for content in contents if (name := flavour(content))}
 
 
 def vdu_nodes(template: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
