@@ -16,8 +16,8 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.lcm import conf, hook
 from k8s_cr_driver.logs import logger
 from k8s_cr_driver.node_clusters import load_balancer
-from k8s_cr_driver.node_clusters.node_ports import EXPOSES, MOST, TCP, WITHDRAWS, check_address, of_request, of_service
-from k8s_cr_driver.objects.fields import entries, mapping, text, texts
+from k8s_cr_driver.node_clusters.node_ports import ADDRESS, EXPOSES, MOST, TCP, WITHDRAWS, check_address, of_request, of_service
+from k8s_cr_driver.objects.fields import entries, field, mapping, text, texts
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from k8s_cr_driver.ssh import host_keys
 from k8s_cr_driver.ssh.host import Host
@@ -40,6 +40,8 @@ def node_ports(call: hook.Call) -> None:
     if withdraws and not stored.get("ports"):
         call.keep(KEY, {})
         return
+    if stored.get("ports") and any(given.get(key) != field(stored, "settings", key) for key in ADDRESS):
+        raise InvalidRequest("the load balancer has NodePorts of the instance, and stays; a terminate withdraws them")
     project = call.project(KEY)
     host, judge = _host(call, given, project)
     with hook.deadline(WITHIN):

@@ -12,6 +12,8 @@ from k8s_cr_driver.objects.fields import entries, field, text, type_name
 from k8s_cr_driver.redaction import lines
 
 PARAMETER, SECTION = "lcm-kubernetes-external-lb", "external_lb_param"
+ADDRESS = ("load_balancer", "ip_address")
+"""Which of them say where the load balancer is."""
 EXPOSES = (
     *("instantiate_end", "scale_end", "heal_end", "change_current_package_end"),
     *("scale_rollback_end", "change_current_package_rollback_end"),

@@ -100,7 +100,10 @@ def read(given: Any, kept: Mapping[str, Any], instance: str, way: Way = KUBEADM)
     if not isinstance(given, Mapping):
         raise InvalidRequest(f"additionalParams.{PARAMETER}: must be a mapping, not {type_name(given)}")
     merged = over(kept, given)
-    if found := list(_problems(merged, way)):
+    found = list(_problems(merged, way))
+    if kept and merged.get("vim_name") != kept.get("vim_name"):
+        found.append(".vim_name: stays what it was at the instantiate: the VIM of the former name would be left")
+    if found:
         raise InvalidRequest(lines(f"additionalParams.{PARAMETER}{problem}" for problem in found))
     masters = mapping(merged, "master_node")
     return Parameters(

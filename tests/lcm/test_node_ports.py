@@ -129,6 +129,19 @@ def test_a_cnf_does_not_take_the_whole_load_balancer(conductor: Conductor, tls_a
     assert balancer.server.logins == 0
 
 
+def test_another_load_balancer_is_refused_while_one_has_ports(
+    conductor: Conductor, tls_api: FakeApi, balancer: Machine
+) -> None:
+    """They would stay there, and nobody else could have them."""
+    conductor.define()
+    tls_api.put(service("web", ("TCP", 30080)))
+    conductor.run("instantiate_end", NAMED)
+    by_itself = {"ip_address": "127.0.0.1", "ssh_username": "admin", "ssh_password": "right"}
+    for other in ({"load_balancer": "red"}, by_itself):
+        assert "the load balancer has NodePorts of the instance, and stays" in conductor.run("heal_end", other, failing=True)
+    assert ports(balancer) == ["30080"]
+
+
 def test_a_second_run_reloads_nothing(conductor: Conductor, tls_api: FakeApi, balancer: Machine) -> None:
     conductor.define()
     tls_api.put(service("web", ("TCP", 30080)))

@@ -104,6 +104,15 @@ def test_a_later_request_repeats_nothing_but_its_secrets() -> None:
     assert later.cluster_cp_name == "vip_CP"
 
 
+def test_the_name_of_the_vim_stays() -> None:
+    """Nobody would remove the VIM of the former name."""
+    kept = parameters.merged({**GIVEN, "vim_name": "blue"}, {})
+    assert read({}, kept).vim_name == read({"vim_name": "blue"}, kept).vim_name == "blue"
+    for given, before in (({"vim_name": "red"}, kept), ({"vim_name": "red"}, parameters.merged(GIVEN, {}))):
+        with pytest.raises(InvalidRequest, match=r"vim_name: stays what it was"):
+            read(given, before)
+
+
 @pytest.mark.parametrize(
     "given", ["http://me:a/b@proxy:3128", "me:secret@proxy:3128", "HTTPS://me:p@ss@proxy:3128", "http://proxy:3128"]
 )
