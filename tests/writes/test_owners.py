@@ -10,18 +10,22 @@ import pytest
 from k8s_cr_driver.engine.delete.replacer import Replacement
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL
-from tests.fake_api import FakeApi, controllers
+from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import (
     Instance,
     config_map,
     controlled_by,
     crontab,
     crontab_crd,
+    deployment,
     job,
     kept,
     obj,
     replaced,
 )
+from tests.writes.claims import is_the_same, volume
+from tests.writes.claims import own as own_claim
+from tests.writes.holders import CRD, NAMESPACE, ROLE, inner, own_by_role, uid_of_volume
 
 REPLACE = {"k8s-cr-driver/replace": "true"}
 
@@ -190,3 +194,91 @@ def test_an_object_of_the_cluster_that_a_namespaced_one_owns_is_deleted(api: Fak
     api.edit("ClusterRole", None, "a", lambda live: live["metadata"].update(ownerReferences=[owner]))
     blue.terminate()
     assert not api.find("ClusterRole", None, "a")
+
+
+def test_a_claim_outlives_a_pod_that_owns_it_and_that_a_heal_replaces(api: FakeApi) -> None:
+    """The heal has the Deployment in its set, and not the claim: nothing would create that again."""
+    controllers.run_workloads(api)
+    blue, web = Instance(api.url), deployment()
+    web["metadata"]["namespace"] = "default"
+    blue.reconcile([web, volume()])
+    [pod] = api.objects("Pod", "default")
+    uid = own_claim(api, pod)
+    blue.reconcile([web], prune=False, replacement=Replacement([("app=web", [pod])]))
+    assert pod["metadata"]["uid"] not in [one["metadata"]["uid"] for one in api.objects("Pod", "default")]
+    assert is_the_same(api, uid)
+
+
+@pytest.mark.parametrize("answer", [None, 414, 431, 400])
+def test_an_owner_with_a_name_that_is_too_long_for_a_path_ends_no_run(api: FakeApi, answer: int | None) -> None:
+    """The API server asks of the name of an owner only that it is not empty. It accepts 1 MiB of headers, a proxy less."""
+    blue = Instance(api.url)
+    blue.reconcile([config_map("b"), volume()])
+    reference = {**controlled_by(api.put(config_map("owner"), manager="user")), "name": 100_000 * "a"}
+    depend(api, "PersistentVolumeClaim", "volume", reference)
+    if answer:
+        api.fail(faults.status(answer), method="GET", path="/configmaps/aaaaa", times=10**6)
+    blue.reconcile([volume()])
+    assert api.find("ConfigMap", "default", "b") is None
+
+
+def test_many_owners_of_one_object_are_not_all_read_again_for_each_that_is_deleted(api: FakeApi) -> None:
+    """As of a ConfigMap that all custom resources of an operator share."""
+    blue, owners = Instance(api.url, seconds=60), [config_map(f"owner-{number}") for number in range(40)]
+    blue.reconcile([*owners, config_map("shared")])
+    lives = [api.get("ConfigMap", "default", one["metadata"]["name"]) for one in owners]
+    references = [{**controlled_by(live), "controller": False} for live in lives]
+    depend(api, "ConfigMap", "shared", *references)
+    api.requests.clear()
+    blue.reconcile([config_map("shared")])
+    assert len(api.requests.select("GET", "/configmaps/owner-")) < 5 * len(owners)
+
+
+@pytest.mark.parametrize("whose", ["kept", "a guest's", "desired"])
+def test_what_stays_in_a_namespace_outlives_the_owner_of_the_namespace(api: FakeApi, whose: str) -> None:
+    blue, inside = Instance(api.url), inner(whose)
+    blue.reconcile([ROLE, obj("v1", "Namespace", "inner"), *([] if whose == "a guest's" else [inside])])
+    if whose == "a guest's":
+        api.put(inside, manager="user")
+    uid = uid_of_volume(api)
+    own_by_role(api, NAMESPACE)
+    blue.reconcile([inside] if whose == "desired" else [])
+    assert api.find("ClusterRole", None, "owner") is None
+    assert uid_of_volume(api) == uid
+
+
+@pytest.mark.parametrize("whose", ["kept", "a guest's"])
+def test_what_stays_of_a_kind_outlives_the_owner_of_its_crd(api: FakeApi, whose: str) -> None:
+    blue, tab = Instance(api.url), crontab("a")
+    blue.reconcile([ROLE, crontab_crd(), *([kept(tab)] if whose == "kept" else [])])
+    if whose == "a guest's":
+        api.put(tab, manager="user")
+    uid = api.get("CronTab", "default", "a")["metadata"]["uid"]
+    own_by_role(api, CRD)
+    blue.terminate()
+    assert api.find("ClusterRole", None, "owner") is None
+    assert api.get("CronTab", "default", "a")["metadata"]["uid"] == uid
+
+
+def test_a_namespace_that_an_object_of_the_instance_owns_is_deleted(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([ROLE, obj("v1", "Namespace", "inner"), inner("")])
+    own_by_role(api, NAMESPACE)
+    blue.terminate()
+    assert api.find(*NAMESPACE) is None
+
+
+DENIED = faults.denied("a Namespace of a tenant keeps its owner")
+
+
+@pytest.mark.parametrize("fault", [DENIED, faults.internal()])
+def test_a_namespace_that_cannot_be_released_keeps_none_from_being_abandoned(api: FakeApi, fault: faults.Answer) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([ROLE, obj("v1", "Namespace", "inner"), config_map("b")])
+    own_by_role(api, NAMESPACE)
+    api.fail(fault, method="PATCH", path="/namespaces/inner$", times=10**6)
+    blue.abandon, blue.seconds = True, 12
+    blue.terminate()
+    assert api.find("ConfigMap", "default", "b") is None
+    assert api.find("ClusterRole", None, "owner") is None
+    assert api.find(*NAMESPACE) is None
