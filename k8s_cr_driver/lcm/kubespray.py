@@ -62,10 +62,8 @@ class KubesprayOperation(Operation):
 
     def _run(self, hosts: Hosts) -> Run:
         balancer = self._balancer(self._stack)
-        nodes, storage = self._inventory(self._stack, balancer), self._shares.server
-        servers = (*nodes.nodes, *filter(None, (balancer, storage)))
-        self.pinned.forget_others(servers)
-        reach = {node.name: self._host(self._cloud, node) for node in servers if node.is_there}
+        nodes = self._inventory(self._stack, balancer)
+        reach = self._reach(*nodes.nodes, balancer, self._shares.server)
         return Run(
             *(hosts, reach, self.call.instance["id"], nodes, self.parameters, self._package(), self._progress),
             kubespray=self.kubespray,

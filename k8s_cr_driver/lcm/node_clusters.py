@@ -66,7 +66,6 @@ class Operation:
         self.stored = call.kept(KEY)
         kept, given = mapping(self.stored, "parameters"), call.additional_params.get(PARAMETER, {})
         self.parameters = self._read(given, kept)
-        vim.check_name(call.instance, self.parameters.vim_name)
         self.stored["parameters"] = parameters.merged(given, kept)
         if call.operation == "instantiate_end":
             self.stored["user_data"] = {key: call.additional_params[key] for key in USER_DATA if key in call.additional_params}
@@ -200,19 +199,19 @@ class Operation:
 
     def _key_of(self, name: str) -> tuple[str, EndpointRules] | None:
         """The operator's key, if one is chosen, and where it may be used."""
-        if not name:
-            return None
-        return conf.ssh_key(self.call.options, name, self._keystone, self._cloud.project)
+        return conf.ssh_key(self.call.options, name, self._keystone, self._cloud.project) if name else None
 
     def _run(self, hosts: Hosts) -> run.Run:
-        cloud = self._cloud
         leaving = inventory.leaving(self.call.grant_request)
         found = inventory.read(self.call.instance, self.parameters, self._stack, self.least_masters, leaving)
-        server = self._shares.server
-        nodes = (*found.servers, *((server,) if server else ()))
-        self.pinned.forget_others(nodes)
-        reach = {node.name: self._host(cloud, node) for node in nodes if node.is_there}
+        reach = self._reach(*found.servers, self._shares.server)
         return run.Run(hosts, reach, self.call.instance["id"], found, self.parameters, self._package(), self._progress)
+
+    def _reach(self, *servers: Node | None) -> dict[str, Host]:
+        """Those that are there, by name; host keys of others are forgotten."""
+        known = list(filter(None, servers))
+        self.pinned.forget_others(known)
+        return {node.name: self._host(node) for node in known if node.is_there}
 
     def _volumes(self, one: run.Run) -> storage_run.Run | None:
         """The persistent volumes of that cluster, if the request has them."""
@@ -265,13 +264,13 @@ class Operation:
         interface, login = mapping(self._vim, "interfaceInfo"), mapping(self._vim, "accessInfo")
         return access.of_vim(interface, login, verify, rules, self.until, self._progress)
 
-    def _host(self, cloud: Cloud, node: Node) -> Host:
+    def _host(self, node: Node) -> Host:
         given, (user, password) = self.parameters, self._login(node)
         return Host(
             node.name,
             node.ssh,
             user,
-            trusted=given.ssh_host_keys or (() if given.ssh_host_authorities else tuple(self.pinned.of(cloud, node))),
+            trusted=given.ssh_host_keys or (() if given.ssh_host_authorities else tuple(self.pinned.of(self._cloud, node))),
             authorities=given.ssh_host_authorities,
             private_key=self._key[0] if self._key else "",
             password=password,

@@ -21,8 +21,6 @@ NAMESPACES = 2
 """Namespaces that are reviewed; in practice one role serves all namespaces of a package."""
 
 _FIELDS = ("verbs", "apiGroups", "resources")
-_RULES = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
-_ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 def check(connection: Connection, objects: Iterable[tuple[ObjectKey, Resource]], inventory: Resource) -> bool:
@@ -56,24 +54,20 @@ def check(connection: Connection, objects: Iterable[tuple[ObjectKey, Resource]],
 def may(connection: Connection, verb: str, resource: Resource, namespace: str) -> bool:
     """Whether one request would be allowed; `namespace` is "" for all of them and for what is in none."""
     asked = {"verb": verb, "group": resource.group_kind.group, "resource": resource.plural, "namespace": namespace}
-    body = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": asked},
-    }
-    with understood(f"POST {_ACCESS}"):
-        return (connection.request("POST", _ACCESS, body=body).get("status") or {}).get("allowed") is True
+    with understood("SelfSubjectAccessReview"):
+        return _reviewed(connection, "SelfSubjectAccessReview", {"resourceAttributes": asked}).get("allowed") is True
+
+
+def _reviewed(connection: Connection, kind: str, spec: Object) -> Object:
+    """The status of a review."""
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
+    return connection.request("POST", f"/apis/authorization.k8s.io/v1/{kind.lower()}s", body=body).get("status") or {}
 
 
 def _rules(connection: Connection, namespace: str) -> list[Object] | None:
-    body = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectRulesReview",
-        "spec": {"namespace": namespace},
-    }
     try:
-        with understood(f"POST {_RULES}"):
-            status = connection.request("POST", _RULES, body=body).get("status") or {}
+        with understood("SelfSubjectRulesReview"):
+            status = _reviewed(connection, "SelfSubjectRulesReview", {"namespace": namespace})
             rules = [{field: list(rule.get(field) or []) for field in _FIELDS} for rule in status.get("resourceRules") or []]
     except ApiError as error:
         if error.status in (403, 404):
@@ -83,11 +77,8 @@ def _rules(connection: Connection, namespace: str) -> list[Object] | None:
 
 
 def _missing_verbs(rules: Iterable[Object], resource: Resource) -> list[str]:
-    return [
-        verb
-        for verb in NEEDED
-        if verb in resource.verbs and not any(_allows(rule, verb, resource) for rule in rules)
-    ]
+    asked = (verb for verb in NEEDED if verb in resource.verbs)
+    return [verb for verb in asked if not any(_allows(rule, verb, resource) for rule in rules)]
 
 
 def _allows(rule: Object, verb: str, resource: Resource) -> bool:
