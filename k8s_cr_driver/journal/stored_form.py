@@ -199,14 +199,14 @@ def parse(live: Object) -> InventoryContent:
     with understood(where):
         annotations = annotations_of(checked(live, CONFIG_MAP, where))
         _check_printable(*(annotations.get(name, "") for name in (_KINDS, _NAMESPACES)))
-        adopted = _stored(live, "adopted")
+        adopted, uids = (_stored(live, name) for name in ("adopted", "adopted-uids"))
         earlier = frozenset(_key(*entry) for entry in decoded(annotations.get(_ADOPTED) or "[]"))
         members, new = (_stored(live, name) for name in ("members", "new"))
         keys = None if members is None else frozenset(_keys(members))
         return parse_scope(live)._replace(
             version=version_of(live),
             adopted=earlier if adopted is None else frozenset(_keys(adopted)),
-            adopted_uids=_uids(live),
+            adopted_uids=known_uids(_keys(adopted or {}) if uids else [], uids or []),
             token=annotations.get(_TOKEN, ""),
             operation=annotations.get(_OPERATION, ""),
             resource_version=live["metadata"]["resourceVersion"],
@@ -251,11 +251,6 @@ def _stored(live: Object, name: str) -> Any:
     if packed := (live.get("binaryData") or {}).get(f"{name}.gz"):
         text = _unpacked(base64.b64decode(packed))
     return None if text is None else decoded(text, VALUES_LIMIT)
-
-
-def _uids(live: Object) -> frozenset[tuple[ObjectKey, str]]:
-    uids = _stored(live, "adopted-uids")
-    return known_uids(_keys(_stored(live, "adopted") or {}) if uids else [], uids or [])
 
 
 def known_uids(adopted: Iterable[ObjectKey], uids: Iterable[str]) -> frozenset[tuple[ObjectKey, str]]:
