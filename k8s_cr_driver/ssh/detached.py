@@ -55,7 +55,9 @@ read -r code <status
 exit "$code"
 """
 _STOP = """\
-cd "$1" 2>/dev/null || exit 0
+folder=$1; shift
+trap 'rm -f -- "$@"' EXIT
+cd "$folder" 2>/dev/null || exit 0
 exec 9>>lock
 for signal in TERM TERM TERM KILL; do
   if flock --timeout 1 9; then exit 0; fi
@@ -79,6 +81,6 @@ def step(
     return dataclasses.replace(command, as_root=False, within=2 * within + CONNECTION_GRACE)
 
 
-def stop(what: str, folder: str) -> Command:
-    """Ends the step that runs there, with all that it has started."""
-    return dataclasses.replace(script(what, _STOP, folder), as_root=False)
+def stop(what: str, folder: str, *files: str) -> Command:
+    """Ends the step that runs there, with all that it has started, and removes these files, which it may have left."""
+    return dataclasses.replace(script(what, _STOP, folder, *files), as_root=False)

@@ -17,7 +17,8 @@ CONNECTION_GRACE = 30.0
 _RUN = """\
 name=$1 seconds=$2 folder=$3 made=$4; shift 4
 umask 077
-install -d -m 0700 "$folder"
+mkdir -p "$folder"
+chmod 0700 "$folder"
 log=$folder/$name.log status=$folder/$name.status input=$folder/$name.input
 is_running() {
   case $(systemctl show --property=ActiveState --value "$name.service") in

@@ -92,8 +92,9 @@ def forget(ansible: Ansible, instance: str, names: Iterable[str]) -> Command:
 
 
 def stop(ansible: Ansible, instance: str) -> Command:
-    """Ends the playbook that runs for the instance."""
-    return detached.stop("the end of playbooks", f"{ansible_files.folder(ansible, instance)}/{ansible_files.RUN}")
+    """Ends the playbook that runs for the instance, which may have no time to remove its passwords."""
+    folder = ansible_files.folder(ansible, instance)
+    return detached.stop("the end of playbooks", f"{folder}/{ansible_files.RUN}", f"{folder}/{ansible_files.SECRETS}")
 
 
 def remove(ansible: Ansible, instance: str) -> list[Command]:
