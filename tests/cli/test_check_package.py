@@ -46,6 +46,7 @@ def test_other_code_anywhere_in_a_package_is_named_with_its_digest_and_not_allow
     put(folder, name)
     shown = tool.run("check-package", str(folder), code=1).output
     assert f"not allowed: {name} runs on the conductor" in shown and DIGEST in shown
+    assert "1 of them not allowed; read these, then add their SHA-256 to [k8s_cr] allowed_scripts" in shown
     [refused] = [one for one in tool.json("check-package", str(folder), code=1)["scripts"] if not one["allowed"]]
     assert (refused["path"], refused["sha256"], refused["own"]) == (name, DIGEST, False)
 
@@ -72,12 +73,6 @@ def test_what_is_no_digest_is_an_error_and_not_a_digest_of_no_script(
     for given in (("--allow", digest), ("--config-file", str(conf))):
         shown = " ".join(tool.run("check-package", str(folder), *given, code=2).output.split())
         assert f"{digest!r} is no SHA-256; write its 64 hexadecimal digits alone" in shown
-
-
-def test_a_refused_script_has_its_remedy(tool: Tool, folder: Path) -> None:
-    put(folder, "Scripts/other.py")
-    shown = tool.run("check-package", str(folder), code=1).output
-    assert "1 of them not allowed; read these, then add their SHA-256 to [k8s_cr] allowed_scripts" in shown
 
 
 def test_a_folder_that_is_no_package_is_not_taken_for_one_without_code(tool: Tool, folder: Path, tmp_path: Path) -> None:

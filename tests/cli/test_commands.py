@@ -25,6 +25,7 @@ def test_the_help_of_the_tool_says_of_a_command_what_its_own_does(name: str) -> 
     command = main.get_command(click.Context(main), name)
     assert command is not None and command.help is not None
     assert (command.name, " ".join(command.help.split("\n\n")[0].split())) == (name, COMMANDS[name])
+    assert f"k8s-cr {name}" in str(command.epilog) or name == "explain"
 
 
 def test_the_help_lists_all_commands(tool: Tool) -> None:

@@ -94,21 +94,15 @@ def test_no_differences_end_with_0(api: FakeApi, differ: Differ) -> None:
     assert differ.text([config_map("a"), crontab_crd(), crontab("one")], "--instance", BLUE, code=0) == "3 unchanged\n"
 
 
-def test_a_secret_s_values_are_not_shown(api: FakeApi, differ: Differ) -> None:
+def test_values_of_a_secret_and_of_a_field_that_is_called_a_password_are_not_shown(api: FakeApi, differ: Differ) -> None:
     secret = obj("v1", "Secret", "door", "default", data={"key": "Y2FuYXJ5MQ=="})
-    Instance(api.url).reconcile([secret])
-    text = differ.text([{**secret, "data": {"key": "Y2FuYXJ5Mg==", "new": "Y2FuYXJ5Mw=="}}], "--instance", BLUE)
-    assert 'data.key: "(hidden)" -> "(hidden)"' in text
-    assert 'data.new: (absent) -> "(hidden)"' in text
-    assert "Y2FuYXJ5" not in text
-
-
-def test_a_value_whose_field_is_called_a_password_is_not_shown(api: FakeApi, differ: Differ) -> None:
-    Instance(api.url).reconcile([config_map("a", password="canary1", user="me")])
-    text = differ.text([config_map("a", password="canary2", user="you")], "--instance", BLUE)
-    assert 'data.password: "(hidden)" -> "(hidden)"' in text
+    Instance(api.url).reconcile([secret, config_map("a", password="canary1", user="me")])
+    changed = {**secret, "data": {"key": "Y2FuYXJ5Mg==", "new": "Y2FuYXJ5Mw=="}}
+    text = differ.text([changed, config_map("a", password="canary2", user="you")], "--instance", BLUE)
+    for shown in ('key: "(hidden)" -> "(hidden)"', 'new: (absent) -> "(hidden)"', 'password: "(hidden)" -> "(hidden)"'):
+        assert f"data.{shown}" in text
     assert 'data.user: "me" -> "you"' in text
-    assert "canary" not in text
+    assert "Y2FuYXJ5" not in text and "canary" not in text
 
 
 def test_a_variable_of_an_environment_is_known_by_name_or_key(api: FakeApi, differ: Differ) -> None:
@@ -145,11 +139,14 @@ def test_objects_of_others_are_refused(api: FakeApi, differ: Differ) -> None:
     assert reported[CRDS]["verdict"] == "changed"
 
 
-def test_an_immutable_field_is_refused_or_the_object_replaced(api: FakeApi, differ: Differ) -> None:
+def test_an_immutable_field_is_refused_or_the_object_replaced_and_a_default_is_changed(api: FakeApi, differ: Differ) -> None:
     controllers.run_workloads(api)
-    Instance(api.url).reconcile([deployment(), job("once", "a:1")])
-    reported = differ.verdicts([deployment(app="other"), job("once", "a:2")], "--instance", BLUE)
+    derived = deployment("derived")
+    Instance(api.url).reconcile([deployment(), job("once", "a:1"), derived])
+    derived = {**derived, "spec": {**derived["spec"], "strategy": {"type": "Recreate"}}}
+    reported = differ.verdicts([deployment(app="other"), job("once", "a:2"), derived], "--instance", BLUE)
     assert "k8s-cr-driver/replace" in reported["Deployment.apps default/web"]["message"]
+    assert reported["Deployment.apps default/derived"]["verdict"] == "changed"
     replaced = reported["Job.batch default/once"]
     assert replaced["verdict"] == "replaced"
     assert {"field": "spec.template.spec.containers[c].image", "before": "a:1", "after": "a:2"} in replaced["changes"]
@@ -238,15 +235,17 @@ def test_a_kind_whose_api_server_is_down_is_not_called_unknown(api: FakeApi, dif
     assert "the server of policy/v1 does not respond" in reported
 
 
+@pytest.mark.parametrize("command", ["diff", "tree"])
 @pytest.mark.parametrize(("arguments", "expected"), [([], "theirs"), (["--namespace", "blue"], "blue")])
 def test_the_namespace_is_that_of_the_request_in_the_package(
-    api: FakeApi, tool: Tool, tmp_path: Path, arguments: list[str], expected: str
+    api: FakeApi, tool: Tool, tmp_path: Path, command: str, arguments: list[str], expected: str
 ) -> None:
     for name in ("theirs", "blue"):
         api.put(obj("v1", "Namespace", name))
     package = write_package(tmp_path / "p", [config_map("a", "")])
     (package / "request.json").write_text('{"additionalParams": {"namespace": "theirs"}}')
-    assert [one["object"] for one in tool.json("diff", str(package), *arguments, code=1)] == [f"ConfigMap {expected}/a"]
+    found = tool.json(command, str(package), *arguments, code=command == "diff")
+    assert [one["object"] for one in found] == [f"ConfigMap {expected}/a"]
 
 
 def test_a_namespace_that_nobody_brings_is_refused(differ: Differ) -> None:
@@ -292,14 +291,6 @@ def test_an_account_that_may_read_no_crds_sees_what_is_created(api: FakeApi, dif
     api.knobs.denied.add(("get", "apiextensions.k8s.io", "customresourcedefinitions", "*"))
     (found,) = differ.verdicts([crontab("one")]).values()
     assert found["verdict"] == "created"
-
-
-def test_a_strategy_that_takes_the_place_of_a_derived_one_is_a_change(api: FakeApi, differ: Differ) -> None:
-    controllers.run_workloads(api)
-    Instance(api.url).reconcile([deployment("web")])
-    changed = deployment("web")
-    changed["spec"]["strategy"] = {"type": "Recreate"}
-    assert differ.verdicts([changed], "--instance", BLUE)["Deployment.apps default/web"]["verdict"] == "changed"
 
 
 @pytest.mark.parametrize("owner", ["instance", "user"])

@@ -70,12 +70,6 @@ def test_rules_among_manifests_are_those_of_the_package(tool: Tool, tmp_path: Pa
     assert rules[0]["state"] == "Ready"
 
 
-def test_folder_with_rules_alone_has_no_objects(tool: Tool, tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in/health.yaml").write_text(RULES)
-    assert "has no Kubernetes objects" in tool.run("init", str(tmp_path / "p"), "--from", str(tmp_path / "in"), code=1).output
-
-
 def test_the_files_of_a_folder_stay_as_they_are(tool: Tool, tmp_path: Path) -> None:
     text = "# what for\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}  # its name\n"
     (tmp_path / "in/sub").mkdir(parents=True)
@@ -106,6 +100,7 @@ def test_nothing_is_overwritten(tool: Tool, tmp_path: Path) -> None:
         ("kind: [", "in.yaml, document 1"),
         ("kind: ConfigMap\nmetadata: {name: a}", "in.yaml, document 1: apiVersion: is missing"),
         ("a: 1", "has no Kubernetes objects"),
+        (RULES, "has no Kubernetes objects"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-}", "metadata.generateName: is not possible"),
     ],
 )
@@ -132,10 +127,8 @@ def test_a_namespace_of_its_own_is_part_of_the_package(tool: Tool, tmp_path: Pat
 
 
 def test_each_object_with_a_count_is_a_vdu_that_is_found(tool: Tool, tmp_path: Path) -> None:
-    hpa = obj(
-        "autoscaling/v2", "HorizontalPodAutoscaler", "big", spec={"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1"}}
-    )
-    hpa["spec"]["scaleTargetRef"] |= {"kind": "Deployment", "name": "big"}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "big"}
+    hpa = obj("autoscaling/v2", "HorizontalPodAutoscaler", "big", spec={"maxReplicas": 3, "scaleTargetRef": target})
     same = [deployment("same"), stateful_set("same")]
     source = written(tmp_path / "in.yaml", *same, deployment("big"), hpa, stateful_set("big-1"), counted(0, "none"))
     tool.run("init", str(tmp_path / "p"), "--from", str(source))
@@ -163,12 +156,6 @@ def test_references_in_fields_become_parameters_and_those_of_scripts_stay(tool: 
     assert request["additionalParams"]["parameters"] == {"NAME": None, "COPIES": None}
 
 
-def test_a_reference_in_a_script_can_be_made_a_parameter(tool: Tool, tmp_path: Path) -> None:
-    source = written(tmp_path / "in.yaml", config_map("script", run="echo ${HOME} ${WHO:=me}"))
-    tool.run("init", str(tmp_path / "p"), "--from", str(source), "--param", "WHO")
-    assert manifests(tmp_path / "p")[0]["data"]["run"] == "echo $${HOME} ${WHO:=me}"
-
-
 SECRET = {
     **obj("v1", "Secret", "${NAME}-cloud"),
     "data": {"clouds.yaml": "${CLOUDS_B64}"},
@@ -184,25 +171,23 @@ def test_a_secret_of_references_alone_is_left_out(tool: Tool, tmp_path: Path) ->
     assert re.search("left out +no package has credentials: create it on the cluster; --param CLOUDS_B64 keeps it", line)
 
 
-def test_a_secret_of_a_parameter_that_is_wanted_stays(tool: Tool, tmp_path: Path) -> None:
-    source = written(tmp_path / "in.yaml", SECRET)
-    tool.run("init", str(tmp_path / "p"), "--from", str(source), "--param", "CLOUDS_B64", "--param", "CA")
+@pytest.mark.parametrize(
+    ("objects", "wanted"),
+    [([SECRET], ["CLOUDS_B64", "CA"]), ([{**SECRET, "data": {"a": "YQ=="}}], []), ([obj("v1", "Secret", "empty")], [])],
+)
+def test_a_secret_of_a_wanted_parameter_or_a_value_of_its_own_stays(
+    tool: Tool, tmp_path: Path, objects: list[Object], wanted: list[str]
+) -> None:
+    source = written(tmp_path / "in.yaml", *objects)
+    tool.run("init", str(tmp_path / "p"), "--from", str(source), *(f"--param={name}" for name in wanted))
     assert [one["kind"] for one in manifests(tmp_path / "p")] == ["Secret"]
 
 
-def test_secrets_with_a_value_of_their_own_stay(tool: Tool, tmp_path: Path) -> None:
-    source = written(tmp_path / "in.yaml", {**SECRET, "data": {"a": "YQ=="}}, obj("v1", "Secret", "empty"))
-    tool.run("init", str(tmp_path / "p"), "--from", str(source))
-    assert len(manifests(tmp_path / "p")) == 2
-
-
-def test_scripts_alone_make_no_parameters(tool: Tool, tmp_path: Path) -> None:
-    source = written(tmp_path / "in.yaml", config_map("script", run="echo ${HOME}"))
-    tool.run("init", str(tmp_path / "p"), "--from", str(source))
-    assert (tmp_path / "p/Files/kubernetes/in.yaml").read_text() == source.read_text()
-
-
-def test_a_parameter_that_nothing_has(tool: Tool, tmp_path: Path) -> None:
-    source = written(tmp_path / "in.yaml", config_map("a"))
-    shown = tool.run("init", str(tmp_path / "p"), "--from", str(source), "--param", "WHO", code=1).stderr
-    assert "no manifest has ${WHO}" in shown
+def test_a_script_has_a_parameter_that_is_asked_for(tool: Tool, tmp_path: Path) -> None:
+    source = written(tmp_path / "in.yaml", config_map("script", run="echo ${HOME} ${WHO:=me}"))
+    tool.run("init", str(tmp_path / "none"), "--from", str(source))
+    assert (tmp_path / "none/Files/kubernetes/in.yaml").read_text() == source.read_text()
+    tool.run("init", str(tmp_path / "p"), "--from", str(source), "--param", "WHO")
+    assert manifests(tmp_path / "p")[0]["data"]["run"] == "echo $${HOME} ${WHO:=me}"
+    shown = tool.run("init", str(tmp_path / "q"), "--from", str(source), "--param", "WHOM", code=1).stderr
+    assert "no manifest has ${WHOM}" in shown

@@ -18,18 +18,16 @@ from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_c
 
 def test_instances_count_their_objects_by_kind(api: FakeApi, tool: Tool) -> None:
     Instance(api.url, BLUE).reconcile([crontab_crd(), crontab("one"), crontab("two"), config_map("own")])
-    Instance(api.url, GREEN).reconcile([obj("v1", "Namespace", "green"), config_map("own", "green")])
-    api.put(config_map("somebody-elses"))
-
+    for name in ("theirs", "somebody-elses"):
+        api.put(config_map(name))
+    green_set = [obj("v1", "Namespace", "green"), config_map("own", "green"), config_map("theirs")]
+    Instance(api.url, GREEN, adopt=True).reconcile(green_set)
     blue, green = tool.json("instances")
-
-    assert blue["id"] == BLUE
     crds = "CustomResourceDefinition.apiextensions.k8s.io"
+    assert (blue["id"], blue["operation"], blue["inventoryNamespace"]) == (BLUE, "test", "default")
     assert blue["objects"] == {"ConfigMap": 1, "CronTab.stable.example.com": 2, crds: 1}
-    assert blue["operation"] == "test"
-    assert blue["inventoryNamespace"] == "default"
-    assert green["objects"] == {"ConfigMap": 1, "Namespace": 1}
-    assert green["namespaces"] == ["green"]
+    assert (green["objects"], green["namespaces"]) == ({"ConfigMap": 2, "Namespace": 1}, ["default", "green"])
+    assert (blue["adopted"], green["adopted"]) == ([], ["ConfigMap default/theirs"])
 
 
 def test_a_kind_that_the_api_server_cannot_list_hides_no_instance(api: FakeApi, tool: Tool) -> None:
@@ -39,12 +37,6 @@ def test_a_kind_that_the_api_server_cannot_list_hides_no_instance(api: FakeApi, 
     result = tool.run("instances")
     assert BLUE in result.stdout
     assert "Incomplete:" in result.stderr and "conversion webhook" in result.stderr
-
-
-def test_adopted_objects_are_reported(api: FakeApi, tool: Tool) -> None:
-    api.put(config_map("theirs", a="1"))
-    Instance(api.url, BLUE, adopt=True).reconcile([config_map("theirs", b="2")])
-    assert tool.json("instances")[0]["adopted"] == ["ConfigMap default/theirs"]
 
 
 def test_the_plain_table_has_a_line_for_each_instance(api: FakeApi, tool: Tool) -> None:
@@ -86,10 +78,11 @@ def test_control_characters_of_others_are_escaped(api: FakeApi, tool: Tool) -> N
     assert not {"\x1b", "\x9b"} & set(tool.run("instances", "-o", "json").stdout)
 
 
-def test_secret_data_is_not_asked_for(api: FakeApi, tool: Tool) -> None:
+@pytest.mark.parametrize(("command", "shown"), [(["instances"], "1 Secret"), (["tree", BLUE], "Secret default/own  Ready")])
+def test_secret_data_is_not_asked_for(api: FakeApi, tool: Tool, command: list[str], shown: str) -> None:
     Instance(api.url, BLUE).reconcile([obj("v1", "Secret", "own", "default", data={"a": "YQ=="})])
     api.requests.clear()
-    tool.run("instances")
+    assert shown in tool.run(*command).stdout
     accepted = [one.headers.get("Accept", "") for one in api.requests if one.path.endswith("/secrets")]
     assert accepted
     assert all("as=PartialObjectMetadataList" in one for one in accepted)
@@ -141,16 +134,16 @@ def test_an_interrupt_ends_with_130(api: FakeApi, tool: Tool) -> None:
         ("[" * 5000, "not a whole kubeconfig"),
         (yaml.safe_dump({**kubeconfig("http://x"), "current-context": "b"}), "no context 'b'"),
         (yaml.safe_dump(kubeconfig("http://x", exec={"command": "login"})), "user u has exec"),
+        (None, "give --kubeconfig"),
     ],
 )
-def test_a_bad_kubeconfig_is_a_usage_error(tool: Tool, tmp_path: Path, content: str, expected: str) -> None:
+def test_a_kubeconfig_that_is_bad_or_missing_is_a_usage_error(
+    tool: Tool, tmp_path: Path, content: str | None, expected: str
+) -> None:
     path = tmp_path / "bad"
-    path.write_text(content)
+    if content is not None:
+        path.write_text(content)
     assert expected in tool.run("instances", "--kubeconfig", str(path), code=2).stderr
-
-
-def test_a_missing_kubeconfig_is_a_usage_error(tool: Tool, tmp_path: Path) -> None:
-    assert "give --kubeconfig" in tool.run("instances", "--kubeconfig", str(tmp_path / "none"), code=2).stderr
 
 
 def test_a_terminal_gets_a_table_that_fits_it(api: FakeApi, tool: Tool) -> None:
@@ -188,11 +181,6 @@ def test_a_shell_completes_commands(tool: Tool, shell: str, at: str, expected: s
     environment = {"_K8S_CR_COMPLETE": f"{shell}_complete", "COMP_WORDS": "k8s-cr va", "COMP_CWORD": at}
     result = CliRunner(env=environment).invoke(main, [], prog_name="k8s-cr")
     assert result.stdout.startswith(expected)
-
-
-@pytest.mark.parametrize("command", ["package", "validate", "diff", "instances", "tree", "purge"])
-def test_every_command_has_help_with_an_example(tool: Tool, command: str) -> None:
-    assert f"k8s-cr {command}" in tool.run(command, "--help").stdout
 
 
 def test_the_tool_prints_its_version(tool: Tool) -> None:

@@ -42,8 +42,7 @@ def change(root: Path, how: Callable[[dict[str, Any]], object]) -> None:
 
 
 def test_a_package_as_the_readme_has_it_has_no_mistake(tool: Tool, folder: Path) -> None:
-    found = tool.json("validate", str(folder))
-    assert (found["problems"], found["warnings"]) == ([], [])
+    assert tool.judged(folder) == ([], [])
 
 
 def test_package_adds_the_script_where_the_vnfd_names_it(tool: Tool, folder: Path, tmp_path: Path) -> None:
@@ -106,25 +105,25 @@ def test_a_script_that_is_no_file_of_the_package_is_a_mistake(tool: Tool, folder
     assert any(one.startswith(problem) for one in tool.json("validate", str(folder), code=1)["problems"])
 
 
-def test_mistakes_in_the_settings_are_reported(tool: Tool, folder: Path) -> None:
-    settings = folder / "Scripts" / "credential_sender.yaml"
-    settings.write_text("url: https://a/\nhmac-key: {file: /k}\n")
-    [problem] = tool.json("validate", str(folder), code=1)["problems"]
-    assert "hmac-key names a file on the conductor's host, which only the operator may" in problem
-    settings.write_text("url: http://a/\nhmac-key: {secret: a/b/c}\n")
-    [problem] = tool.json("validate", str(folder), code=1)["problems"]
-    assert problem.startswith("Scripts/credential_sender.yaml: url must be https;")
-    settings.write_text("hmac-key: {secret: a/b/c}\n")
-    [problem] = tool.json("validate", str(folder), code=1)["problems"]
-    assert "hmac-key is in a Secret of the management cluster, which terminate_end cannot read" in problem
-    settings.unlink()
-    [problem] = tool.json("validate", str(folder), code=1)["problems"]
-    assert problem == "Scripts/credential_sender.yaml: is missing; the settings of the credential sender must be there"
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ("url: https://a/\nhmac-key: {file: /k}\n", "hmac-key names a file on the conductor's host, which only the operator"),
+        ("url: http://a/\nhmac-key: {secret: a/b/c}\n", "Scripts/credential_sender.yaml: url must be https;"),
+        ("hmac-key: {secret: a/b/c}\n", "hmac-key is in a Secret of the management cluster, which terminate_end cannot read"),
+        (None, "Scripts/credential_sender.yaml: is missing; the settings of the credential sender must be there"),
+    ],
+)
+def test_mistakes_in_the_settings_are_reported(tool: Tool, folder: Path, settings: str | None, problem: str) -> None:
+    path = folder / "Scripts" / "credential_sender.yaml"
+    path.unlink() if settings is None else path.write_text(settings)
+    [found] = tool.judged(folder, code=1)[0]
+    assert problem in found
 
 
 def test_an_artifact_that_leads_into_another_folder_is_reported(tool: Tool, folder: Path) -> None:
     change(folder, lambda vnf: vnf["artifacts"]["credential-sender"].update(file="Scripts/credential_sender.py"))
-    [problem] = tool.json("validate", str(folder), code=1)["problems"]
+    [problem] = tool.judged(folder, code=1)[0]
     assert problem == (
         "Flavour simple: the artifact of the credential sender is Definitions/Scripts/credential_sender.py; write "
         "file: ../Scripts/credential_sender.py, seen from Definitions"
@@ -133,7 +132,7 @@ def test_an_artifact_that_leads_into_another_folder_is_reported(tool: Tool, fold
 
 def test_settings_that_no_operation_reads_are_reported(tool: Tool, folder: Path) -> None:
     change(folder, lambda vnf: [vnf.pop(part) for part in ("artifacts", "interfaces")])
-    [problem] = tool.json("validate", str(folder), code=1)["problems"]
+    [problem] = tool.judged(folder, code=1)[0]
     assert problem == (
         "Scripts/credential_sender.yaml: has no effect: the VNF must name Scripts/credential_sender.py in its artifacts and "
         "interfaces; else remove the file"
@@ -146,20 +145,17 @@ def test_operations_that_it_does_not_serve_and_those_left_out_are_reported(tool:
         operations["heal_start"] = operations.pop("terminate_end")
 
     change(folder, swap)
-    found = tool.json("validate", str(folder), code=1)
-    assert found["problems"] == [
-        "Flavour simple: heal_start names the credential sender, which has nothing to do there; remove it"
-    ]
-    assert found["warnings"] == [
-        "Flavour simple: terminate_end does not name the credential sender, so it is not reported to the receiver"
-    ]
+    assert tool.judged(folder, code=1) == (
+        ["Flavour simple: heal_start names the credential sender, which has nothing to do there; remove it"],
+        ["Flavour simple: terminate_end does not name the credential sender, so it is not reported to the receiver"],
+    )
 
 
 def test_an_operation_that_is_missing_in_the_node_type_is_reported(tool: Tool, folder: Path) -> None:
     """Those that SOL001's type of the interface does not have: Tacker refuses the package when it is onboarded."""
     with changed_vnfd(folder) as content:
         del content["node_types"]["sample.VNF"]["interfaces"]["Vnflcm"]["scale_rollback_end"]
-    [problem] = tool.json("validate", str(folder), code=1)["problems"]
+    [problem] = tool.judged(folder, code=1)[0]
     assert problem.startswith("Tacker's TOSCA parser refuses the package: UnknownFieldError: ")
     assert "scale_rollback_end" in problem
 

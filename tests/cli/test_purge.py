@@ -44,28 +44,12 @@ def test_everything_goes_after_a_yes(api: FakeApi, tool: Tool) -> None:
     assert "3 objects deleted, 0 released" in result.stderr
 
 
-def test_a_no_changes_nothing(api: FakeApi, tool: Tool) -> None:
+@pytest.mark.parametrize(("answer", "said"), [("n\n", "Nothing was removed"), ("", "--yes does without")])
+def test_a_no_and_no_answer_change_nothing(api: FakeApi, tool: Tool, answer: str, said: str) -> None:
     Instance(api.url).reconcile([config_map("own")])
-    before = state(api)
     api.requests.clear()
-    assert "Nothing was removed" in tool.run("purge", BLUE, input="n\n", code=1).stderr
-    assert state(api) == before
+    assert said in tool.run("purge", BLUE, input=answer, code=1).stderr
     assert api.requests.writes == []
-
-
-def test_no_answer_changes_nothing(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).reconcile([config_map("own")])
-    assert "--yes does without" in tool.run("purge", BLUE, input="", code=1).stderr
-    assert "own" in api.names("ConfigMap", "default")
-
-
-def test_what_has_lost_its_label_is_reported_and_goes_too(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).reconcile([config_map("own")])
-    Instance(api.url, GREEN).reconcile([config_map("green")])
-    for name in ("own", "green"):
-        replaced(api, "ConfigMap", "default", name)
-    assert "delete  ConfigMap default/own" in tool.run("purge", BLUE, "--yes").stdout
-    assert api.names("ConfigMap", "default") == ["green", f"k8s-cr-driver-{GREEN}"]
 
 
 HOME = obj("v1", "Namespace", "home")
@@ -82,17 +66,12 @@ def test_what_has_lost_its_label_is_announced_as_it_goes(
     assert state(api) == {}
 
 
-def test_a_member_that_others_have_created_again_is_announced_as_it_goes(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).reconcile([config_map("own")])
+def test_a_member_that_others_have_created_again_is_announced_and_no_copy_of_one(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).reconcile([config_map("own"), config_map("more")])
+    restored(api, api.get("ConfigMap", "default", "more"), "default")
     created_again(api, "ConfigMap", "default", "own")
-    assert "delete  ConfigMap default/own" in tool.run("purge", BLUE, "--yes").stdout
-    assert state(api) == {}
-
-
-def test_a_restored_copy_of_a_member_is_not_announced(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).reconcile([config_map("own")])
-    restored(api, api.get("ConfigMap", "default", "own"), "default")
-    assert "default/copy" not in tool.run("purge", BLUE, "--yes").stdout
+    shown = tool.run("purge", BLUE, "--yes").stdout
+    assert "delete  ConfigMap default/own" in shown and "default/copy" not in shown
     assert api.names("ConfigMap", "default") == ["copy"]
 
 
@@ -138,9 +117,21 @@ def test_what_is_shared_or_adopted_is_released(api: FakeApi, tool: Tool) -> None
     assert not api.find("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
 
 
-def test_an_object_that_stays_is_named_and_a_second_purge_ends_it(api: FakeApi, tool: Tool) -> None:
+@pytest.fixture
+def held(api: FakeApi) -> None:
+    """An instance with an object that is not deleted."""
     Instance(api.url).reconcile([config_map("held"), config_map("own")])
     api.edit("ConfigMap", "default", "held", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
+
+
+@pytest.fixture
+def pod(api: FakeApi) -> None:
+    """One of others, in a Namespace of the instance."""
+    Instance(api.url).reconcile([HOME, config_map("own", "home"), crontab_crd()])
+    api.put(obj("v1", "Pod", "guest", "home", spec={"containers": [{"name": "c", "image": "i"}]}))
+
+
+def test_an_object_that_stays_is_named_and_a_second_purge_ends_it(api: FakeApi, tool: Tool, held: None) -> None:
     result = tool.run("purge", BLUE, "--yes", "--timeout", "1", code=3)
     assert "example.com/hold" in result.stderr
     assert api.find("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
@@ -160,9 +151,7 @@ def test_kinds_that_cannot_be_listed_now_are_reported_and_keep_the_inventory(api
     assert state(api) == {}
 
 
-def test_an_interrupted_purge_can_be_taken_up_again(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).reconcile([config_map("held"), config_map("own")])
-    api.edit("ConfigMap", "default", "held", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
+def test_an_interrupted_purge_can_be_taken_up_again(api: FakeApi, tool: Tool, held: None) -> None:
     process = tool.start("purge", BLUE, "--yes")
     while not api.requests.select("DELETE", path="/held"):
         assert process.poll() is None
@@ -179,12 +168,7 @@ def test_a_refusal_is_reported(api: FakeApi, tool: Tool) -> None:
     assert "403" in tool.run("purge", BLUE, "--yes", code=3).stderr
 
 
-HOME = obj("v1", "Namespace", "home")
-
-
-def test_what_stays_is_announced_with_the_reason(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).reconcile([HOME, crontab_crd(), config_map("own", "home")])
-    api.put(obj("v1", "Pod", "guest", "home", spec={"containers": [{"name": "c", "image": "i"}]}))
+def test_what_stays_is_announced_with_the_reason(api: FakeApi, tool: Tool, pod: None) -> None:
     api.put(crontab("users"))
     result = tool.run("purge", BLUE, input="n\n", code=1)
     assert "release Namespace home (it holds objects of others: Pod home/guest)" in result.stdout
@@ -205,9 +189,7 @@ def test_a_crd_that_the_server_refuses_is_announced_as_it_goes(api: FakeApi, too
     assert api.names("CustomResourceDefinition") == ["crontabs.stable.example.com"]
 
 
-def test_delete_guests_takes_all_and_announces_it(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).reconcile([HOME, config_map("own", "home")])
-    api.put(obj("v1", "Pod", "guest", "home", spec={"containers": [{"name": "c", "image": "i"}]}))
+def test_delete_guests_takes_all_and_announces_it(api: FakeApi, tool: Tool, pod: None) -> None:
     result = tool.run("purge", BLUE, "--yes", "--delete-guests")
     assert "delete  Namespace home (with objects of others: Pod home/guest)" in result.stdout.splitlines()
     assert state(api) == {}
