@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ class Instance:
         )
         self.vnfd = make_vnfd(folder, manifests, **package)
         self.grant_req = grant("1")
+        self._folders = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(1))
 
     def instantiate(self, level: str = "", **params: Any) -> None:
         params = {"lcm-kubernetes-def-files": ["Files/kubernetes/all.yaml"], "wait-timeout": 60, **params}
@@ -81,6 +83,10 @@ class Instance:
         req = objects.ChangeCurrentVnfPkgRequest.from_dict({"vnfdId": "new", "additionalParams": params})
         self.driver().change_vnfpkg(req, self.inst, self.grant_req, None, vnfd)
 
+    def package(self, manifests: list[dict[str, Any]], **package: Any) -> Vnfd:
+        """Another one for it."""
+        return make_vnfd(next(self._folders), manifests, **package)
+
     def roll_back_change(self) -> None:
         req = objects.ChangeCurrentVnfPkgRequest.from_dict({"vnfdId": "new", "additionalParams": {}})
         self.driver().change_vnfpkg_rollback(req, self.inst, self.grant_req, None, self.vnfd)
@@ -89,6 +95,12 @@ class Instance:
         body = {"terminationType": type_, "gracefulTerminationTimeout": grace_period, "additionalParams": params}
         req = objects.TerminateVnfRequest.from_dict(body)
         self.driver().terminate(req, self.inst, self.grant_req, None, self.vnfd)
+
+
+def instantiated(api: FakeApi, folder: Path, manifests: list[dict[str, Any]], **package: Any) -> Instance:
+    made = Instance(api, folder, manifests, **package)
+    made.instantiate()
+    return made
 
 
 def _granted(vnfc: str) -> objects.GrantInfoV1:

@@ -15,7 +15,7 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.driver import Driver
 from tests.fake_api import FakeApi, faults
 from tests.instance import crontab_crd, obj
-from tests.lcm.instance import Instance
+from tests.lcm.instance import Instance, instantiated
 from tests.lcm.web import deployment
 
 PATH = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
@@ -45,9 +45,7 @@ def lists(cluster: FakeApi) -> int:
 
 
 def web(cluster: FakeApi, folder: Path, count: int, **package: Any) -> Instance:
-    made = Instance(cluster, folder, [deployment(count)], **package)
-    made.instantiate()
-    return made
+    return instantiated(cluster, folder, [deployment(count)], **package)
 
 
 @pytest.mark.parametrize(
@@ -78,24 +76,6 @@ def test_the_refusal_names_the_controller_of_the_autoscaler(cluster: FakeApi, tm
     words = r"cannot be 5: ScaledObject\.keda\.sh default/queue, by its HorizontalPodAutoscaler\S+ default/web \(min"
     with pytest.raises(sol_ex.SolException, match=words):
         blue.scale("SCALE_OUT")
-
-
-@pytest.mark.parametrize(
-    ("manifest", "before", "way"),
-    [
-        (autoscaler(most=5), 3, "SCALE_OUT"),
-        (autoscaler(least=None), 2, "SCALE_IN"),  # to 0, which disables it
-        (autoscaler(target="other"), 3, "SCALE_OUT"),
-        (autoscaler(version="example.org/v1"), 3, "SCALE_OUT"),
-    ],
-)
-def test_a_count_that_no_autoscaler_would_undo_is_set(
-    cluster: FakeApi, tmp_path: Path, manifest: dict[str, Any], before: int, way: str
-) -> None:
-    blue = web(cluster, tmp_path, before)
-    cluster.put(manifest)
-    blue.scale(way)
-    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == before + (2 if way == "SCALE_OUT" else -2)
 
 
 def test_an_account_that_may_not_list_autoscalers_can_scale(cluster: FakeApi, tmp_path: Path) -> None:
@@ -174,20 +154,26 @@ def test_an_autoscaler_that_has_made_no_other_yet_is_seen(cluster: FakeApi, tmp_
 
 
 @pytest.mark.parametrize(
-    "manifest",
+    ("manifest", "before", "way"),
     [
-        scaled_object(most=5),
-        scaled_object(least=None, most=None),
-        scaled_object(kind="StatefulSet"),
-        scaled_object() | {"status": {"conditions": [{"type": "Paused", "status": "True"}]}},
+        (autoscaler(most=5), 3, "SCALE_OUT"),
+        (autoscaler(least=None), 2, "SCALE_IN"),  # to 0, which disables it
+        (autoscaler(target="other"), 3, "SCALE_OUT"),
+        (autoscaler(version="example.org/v1"), 3, "SCALE_OUT"),
+        (scaled_object(most=5), 3, "SCALE_OUT"),
+        (scaled_object(least=None, most=None), 3, "SCALE_OUT"),
+        (scaled_object(kind="StatefulSet"), 3, "SCALE_OUT"),
+        (scaled_object() | {"status": {"conditions": [{"type": "Paused", "status": "True"}]}}, 3, "SCALE_OUT"),
     ],
 )
-def test_another_autoscaler_that_would_undo_nothing(cluster: FakeApi, tmp_path: Path, manifest: dict[str, Any]) -> None:
+def test_a_count_that_no_autoscaler_would_undo_is_set(
+    cluster: FakeApi, tmp_path: Path, manifest: dict[str, Any], before: int, way: str
+) -> None:
     with_scaled_objects(cluster)
-    blue = web(cluster, tmp_path, 3)
+    blue = web(cluster, tmp_path, before)
     cluster.put(manifest)
-    blue.scale("SCALE_OUT")
-    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 5
+    blue.scale(way)
+    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == before + (2 if way == "SCALE_OUT" else -2)
 
 
 def test_no_others_are_listed_where_the_first_kind_has_one(cluster: FakeApi, tmp_path: Path) -> None:
