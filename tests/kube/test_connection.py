@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from k8s_cr_driver.errors import ApiError, ConnectionFailed, DriverError, InvalidRequest, NotConnected, TransportError
+from k8s_cr_driver.errors import ApiError, ConnectionFailed, InvalidRequest, NotConnected, TransportError
 from k8s_cr_driver.kube import auth, tls
 from k8s_cr_driver.kube.connection import APPLY, Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -34,13 +34,6 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 def connection(api: FakeApi) -> Iterator[Connection]:
     with Connection(Endpoint(api.url)) as one:
         yield one
-
-
-def test_an_answer_is_its_json(api: FakeApi, connection: Connection) -> None:
-    api.put(config_map("a"))
-    assert connection.request("GET", f"{MAPS}/a")["data"] == {"a": "1"}
-    made = connection.request("POST", MAPS, body=config_map("b", x="2"), query=[("fieldManager", "me")])
-    assert made["metadata"]["managedFields"][0]["manager"] == "me"
 
 
 def test_a_connection_sends_nothing_after_its_operation(api: FakeApi, connection: Connection) -> None:
@@ -68,12 +61,6 @@ def test_an_error_of_the_server_carries_all_that_it_said(api: FakeApi, connectio
         connection.request("GET", MAPS)
     assert raised.value.causes == (("FieldManagerConflict", ".data.x", 'conflict with "kubectl" using v1'),)
     assert str(raised.value).startswith(f"GET {MAPS}: 409 Conflict: Apply failed with 1 conflict")
-
-
-def test_an_error_that_is_no_status_is_one_too(api: FakeApi, connection: Connection) -> None:
-    with pytest.raises(ApiError) as raised:
-        connection.request("GET", "/nowhere")
-    assert raised.value.status == 404
 
 
 @pytest.mark.parametrize("fault", [faults.reset_before(), faults.reset_after(), faults.truncated()])
@@ -262,13 +249,6 @@ def test_the_text_of_an_apply_is_the_same_to_a_server_that_reads_it_as_yaml() ->
             connection.request("PATCH", f"{MAPS}/odd", body=manifest, content_type=APPLY)
         server.shutdown()
     assert yaml.safe_load(received[0]) == manifest
-
-
-def test_nothing_of_a_key_stays_in_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(DriverError):
-        Connection(Endpoint("https://127.0.0.1:1", client_cert="wrong", client_key="wrong"))
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_server_that_closes_in_the_handshake_may_be_there_later() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.kube import bounded
+from k8s_cr_driver.kube import bounded, connection
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.refusals import CAUSES, NO_STATUS
@@ -88,7 +88,8 @@ def test_a_text_beyond_the_budget_of_an_error_is_brief() -> None:
     assert last.endswith(" ... (cut)") and len(last) == BRIEF
 
 
-def test_an_error_with_more_values_than_it_has_time_for_shows_no_text(api: FakeApi) -> None:
+def test_an_error_with_more_values_than_it_has_time_for_shows_no_text(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "SHORTEST_TIMEOUT", 30)  # for the response of a slow machine
     causes = [{"reason": "a", "field": "spec.auth", "message": "hunter2x"}]
     body = {**crontab("tab"), "spec": {"auth": ["hunter2x"] * 3_000}}
     error = refused(api, causes, body, "hunter2x is wrong", deadline=time.monotonic())
