@@ -119,7 +119,7 @@ class Tokens:
         lifetime = _lifetime(self._token)
         self._until = began + lifetime - min(REFRESH_BEFORE, lifetime / 2)
 
-    def _request(self, within: float) -> tuple[int, bytes]:
+    def _request(self, within: float) -> Response:
         who = self._provider
         form = {
             "grant_type": "password",
@@ -130,7 +130,7 @@ class Tokens:
             **({"client_secret": who.client_secret} if who.client_secret else {}),
         }
         headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-        response = self._way.send(
+        return self._way.send(
             "POST",
             who.token_url,
             headers=headers,
@@ -138,15 +138,13 @@ class Tokens:
             connect=CONNECT_TIMEOUT,
             within=min(READ_TIMEOUT, within),
         )
-        return response.status, response.data
 
-    def _token_of(self, response: tuple[int, bytes]) -> str:
-        status, content = response
-        url = self._provider.token_url
+    def _token_of(self, response: Response) -> str:
+        status, url = response.status, self._provider.token_url
         if status == 429 or status >= 500:
             raise TransportError(f"POST {url}: the OpenID Connect provider responds with {status}")
         try:
-            body = decoded(content)
+            body = decoded(response.data)
         except ValueError:
             body = None
         body = body if isinstance(body, dict) else {}

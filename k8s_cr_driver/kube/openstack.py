@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from json import dumps
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -138,17 +139,6 @@ def _compute_url(access: AccessInfoV3, region: str, url: str) -> str:
 
 
 @dataclass
-class _Response:
-    """In the place of a response of `requests`."""
-
-    headers: Mapping[str, str]
-    content: bytes = field(repr=False)
-
-    def json(self) -> Any:
-        return decoded(self.content)
-
-
-@dataclass
 class _Keystone:
     """The servers of one cloud, for one look."""
 
@@ -167,7 +157,7 @@ class _Keystone:
             pass
         raise InvalidRequest(f"Keystone at {self.url} gave no token, as auth of the {self.where} misses a key, or this is none")
 
-    def post(self, url: str, *, json: Any, headers: Mapping[str, str], **_: Any) -> _Response:
+    def post(self, url: str, *, json: Any, headers: Mapping[str, str], **_: Any) -> Any:
         """In the place of keystoneauth's session: the one request of a plugin, POST /v3/auth/tokens."""
         response = self._send("Keystone", "POST", url, {**headers, "Content-Type": "application/json"}, dumps(json))
         if response.status == 401:
@@ -176,7 +166,7 @@ class _Keystone:
             raise InvalidRequest(f"Keystone at {self.url} does not know the credentials, or is no Keystone (404): {self.where}")
         if response.status != 201:
             raise InvalidRequest(f"Keystone at {self.url} responds to the credentials with {response.status}: {self.where}")
-        return _Response(response.headers, response.data)
+        return SimpleNamespace(headers=response.headers, json=lambda: decoded(response.data))
 
     def fault(self, nova: str, server: str, token: str) -> str:
         """What Nova says of a server: `fault` (Compute API, "Show Server Details")."""
