@@ -348,12 +348,11 @@ def test_a_finished_job_that_waits_for_a_renamed_template_does_not_run_again(
 
 def test_each_object_of_a_set_is_searched_for_references_a_fixed_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[str] = []
-    mappings = rotation._mappings
+    walk = rotation.walk
 
-    def counted(value: Any) -> Iterator[Object]:
-        if isinstance(value, dict) and "metadata" in value:
-            searched.append(value["metadata"]["name"])
-        return mappings(value)
+    def counted(value: Object) -> Iterator[Any]:
+        searched.append(value["metadata"]["name"])
+        return walk(value)
 
     def template(number: int) -> Object:
         spec = {"template": {"spec": {"flavor": str(number)}}}
@@ -372,7 +371,7 @@ def test_each_object_of_a_set_is_searched_for_references_a_fixed_number_of_times
         obj("example.com/v1", "Tab", f"u-{number}", "default", spec={"ref": {**reference, "name": f"t-{number}"}})
         for number in range(100)
     ]
-    monkeypatch.setattr(rotation, "_mappings", counted)
+    monkeypatch.setattr(rotation, "walk", counted)
     rotation.rotate([*templates, *users], Lives())
     assert all(one["metadata"]["name"] == user["spec"]["ref"]["name"] for one, user in zip(templates, users, strict=True))
     assert all(one["metadata"]["name"].startswith(f"t-{number}-") for number, one in enumerate(templates))
