@@ -66,6 +66,7 @@ class Operation:
         self.stored = call.kept(KEY)
         kept, given = mapping(self.stored, "parameters"), call.additional_params.get(PARAMETER, {})
         self.parameters = self._read(given, kept)
+        vim.check_name(call.instance, self.parameters.vim_name)
         self.stored["parameters"] = parameters.merged(given, kept)
         if call.operation == "instantiate_end":
             self.stored["user_data"] = {key: call.additional_params[key] for key in USER_DATA if key in call.additional_params}
