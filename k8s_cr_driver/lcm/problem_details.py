@@ -9,12 +9,14 @@ worker whose operation another conductor has taken up must end without a result.
 from __future__ import annotations
 
 import contextlib
+import copy
 import datetime
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from oslo_context import context as oslo_context
 from oslo_log import log as logging
 from tacker import context
 from tacker.sol_refactored import objects
@@ -28,7 +30,6 @@ from k8s_cr_driver.errors import DriverError, InvalidRequest, NotPermitted, Stop
 from k8s_cr_driver.lcm import permitted, vim
 from k8s_cr_driver.lcm.initiator import UNKNOWN, Initiator, of_operation
 from k8s_cr_driver.lcm.instance_info import StoredInstance
-from k8s_cr_driver.lcm.log_context import log_context
 from k8s_cr_driver.redaction import capped, foreign, redact
 
 LOG = logs.logger(__name__)
@@ -86,7 +87,7 @@ def boundary(name: str, instance: str, req: Any = None, grant_req: Any = None, v
     operation = str(grant_req.vnfLcmOpOccId) if grant_req else ""
     began = of_operation(operation, req, grant_req)
     verb = Verb(name, instance, operation, vnfd.vnfd_id if vnfd else "", initiator=began)
-    with log_context(instance, operation):
+    with _log_context(instance, operation):
         before = _state(operation)
         failure: Any = None
         superseded = False
@@ -104,6 +105,23 @@ def boundary(name: str, instance: str, req: Any = None, grant_req: Any = None, v
         verb.ends("failed" if is_failed else "completed")
         if failure is not None:
             raise failure from None
+
+
+@contextlib.contextmanager
+def _log_context(instance: str, operation: str) -> Iterator[None]:
+    """
+    Within it, log lines of this thread name the instance and the operation, if any: oslo.log writes what its context has as
+    `instance` before each message, also of libraries. The audit log (`kube.audit`) takes `vnf_instance` and `vnf_operation`.
+    """
+    before = oslo_context.get_current()
+    current = copy.copy(before) if before else oslo_context.RequestContext(overwrite=False)
+    current.instance = f"{instance} operation {operation}" if operation else instance
+    current.vnf_instance, current.vnf_operation = instance, operation
+    current.update_store()
+    try:
+        yield
+    finally:
+        (before or oslo_context.RequestContext(overwrite=False)).update_store()
 
 
 def is_current(operation: str) -> Callable[[], bool]:

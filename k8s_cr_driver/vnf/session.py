@@ -16,7 +16,7 @@ from types import TracebackType
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.delete.replacer import NO_REPLACEMENT, Replacement
-from k8s_cr_driver.engine.report.webhooks import first_to_go
+from k8s_cr_driver.engine.delete.webhooks import first_to_go
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.engine.run.reconcile import Prune, reconcile, release
 from k8s_cr_driver.engine.run.takeover import InTreeDriver, take_over
@@ -248,7 +248,7 @@ class Session:
         wanted = shared_crds.guarded(context, wanted, self._operation.persist)
         last = self._operation.persist(lambda: changed_last(self._client, wanted)) if checked else set[ObjectKey]()
         keys = {obj.key for obj in wanted}
-        first = NO_REPLACEMENT if checked else self._operation.persist(lambda: first_to_go(self._context, keys))
+        first = NO_REPLACEMENT if checked else Replacement(self._operation.persist(lambda: first_to_go(self._context, keys)))
         self._reconcile(wanted, prune=Prune(), replacement=first, tries=not first.to_delete, asks=checked, last=last)
 
     def reconcile(

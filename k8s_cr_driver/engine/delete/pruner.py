@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.delete.collected import Garbage, Gone, is_taken, may_be_held, owner_names, owner_uids
 from k8s_cr_driver.engine.delete.departures import Departures
-from k8s_cr_driver.engine.delete.stopped_deletions import StoppedDeletions
+from k8s_cr_driver.engine.delete.webhooks import StoppedDeletions
 from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.engine.run.nodes import Phase, ToDelete
 from k8s_cr_driver.engine.watch.informers import Informers

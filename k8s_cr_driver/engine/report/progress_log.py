@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.apply.desired_set import DesiredSet
+from k8s_cr_driver.engine.delete import webhooks
 from k8s_cr_driver.engine.delete.replacer import Replacer
 from k8s_cr_driver.engine.delete.rest import Rest
-from k8s_cr_driver.engine.report import webhooks
 from k8s_cr_driver.engine.report.clouds import Clouds
 from k8s_cr_driver.engine.report.diagnosis import Findings, Seen, search
 from k8s_cr_driver.engine.report.not_ready import NotReady, Report

@@ -18,10 +18,10 @@ from k8s_cr_driver import logs
 from k8s_cr_driver.engine.apply.applier import Applier
 from k8s_cr_driver.engine.apply.asks import Asks
 from k8s_cr_driver.engine.apply.desired_set import DesiredSet
+from k8s_cr_driver.engine.delete import webhooks
 from k8s_cr_driver.engine.delete.replacer import NO_REPLACEMENT, Replacement, Replacer
 from k8s_cr_driver.engine.delete.rest import Rest
-from k8s_cr_driver.engine.delete.stopped_deletions import DENIED_GRACE
-from k8s_cr_driver.engine.report import permissions, webhooks
+from k8s_cr_driver.engine.report import permissions
 from k8s_cr_driver.engine.report.activity import Activity
 from k8s_cr_driver.engine.report.progress_log import Timeouts
 from k8s_cr_driver.engine.run.loop import Loop, Overdue, Run
@@ -141,14 +141,14 @@ class _Claim:
 
         Contended if they have denied it, as API servers notice the deletion a little later.
         """
-        is_denied = webhooks.is_denied(error)
+        is_denied = webhooks.names_denial(error)
         if not (is_denied or webhooks.is_unanswered(error)):
             return
         self._operation.check_current()
-        first = webhooks.first_to_go(self._context, ()) if self._deletes_all else self._replacement
+        first = webhooks.first_to_go(self._context, ()) if self._deletes_all else self._replacement.to_delete
         if webhooks.delete_first(self._context, first):
             self._freed_at = time.monotonic()
-        if is_denied and time.monotonic() - self._freed_at < DENIED_GRACE:
+        if is_denied and time.monotonic() - self._freed_at < webhooks.DENIED_GRACE:
             raise Contended(str(error)) from None
 
     def _check_current(self) -> None:
