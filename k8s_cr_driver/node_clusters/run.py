@@ -208,24 +208,32 @@ class Run:
         self.run(node, script("the mark of the manifests", MARK, APPLIED, self._wanted.applied))
 
     def _join(self, node: Node) -> None:
-        token, digest, key = self._tickets
+        token, digest = self._token
+        key = self._certificate_key if node.is_master else ""
         text = configuration.joining(node, self.inventory.endpoint, token, digest, key)
         argv, made = configuration.fresh("join", "--config=/dev/stdin"), configuration.KUBELET
-        secrets = (token, key)
+        secrets = tuple(filter(None, (token, key)))
         self.run(node, units.step("kubeadm join", configuration.JOIN, argv, text, KUBEADM_WITHIN, secrets, made))
 
     @functools.cached_property
-    def _tickets(self) -> tuple[str, str, str]:
-        """A token, the digest of the cluster's CA, and the key of the masters' certificates: of this operation only."""
+    def _token(self) -> tuple[str, str]:
+        """A token to join, and the digest of the cluster's CA: of this operation only."""
         master = self._master()
         create = ("kubeadm", f"--kubeconfig={KUBECONFIG}", "token", "create", *_LASTING)
         printed = self._patiently(master, Command("kubeadm token", create))
+        if (join := _JOIN.search(printed.replace("\\\n", " "))) is None:
+            raise HostError(self.reach[master.name], "kubeadm prints no token")
+        return join[1], join[2]
+
+    @functools.cached_property
+    def _certificate_key(self) -> str:
+        """Opens the masters' certificates, which kubeadm keeps in the cluster for two hours; a worker needs none of them."""
+        master = self._master()
         upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs", f"--kubeconfig={KUBECONFIG}")
         uploaded = self._patiently(master, Command("kubeadm upload-certs", upload, within=120))
-        join, key = _JOIN.search(printed.replace("\\\n", " ")), _CERTIFICATE_KEY.search(uploaded)
-        if join is None or key is None:
-            raise HostError(self.reach[master.name], "kubeadm prints no token, or no key of the certificates")
-        return join[1], join[2], key[0]
+        if (key := _CERTIFICATE_KEY.search(uploaded)) is None:
+            raise HostError(self.reach[master.name], "kubeadm prints no key of the certificates")
+        return key[0]
 
     def _master(self) -> Node:
         """The first master that is in the cluster."""

@@ -18,7 +18,11 @@ from k8s_cr_driver.ssh.host import Host, Unreachable
 from .clusters import INVENTORY, MASTERS
 from .test_parameters import GIVEN
 
-SERVER = "interface=eth0\njoined=yes\ncontrol=yes\nunit=haproxy active\nunit=keepalived active\n"
+SERVER = "interface=eth0\nunit=haproxy active\nunit=keepalived active\n"
+PRINTED = {
+    "kubeadm token": f"kubeadm join 10.0.0.100:16443 --token t --discovery-token-ca-cert-hash sha256:{'a' * 64}",
+    "kubeadm upload-certs": "b" * 64,
+}
 
 
 @dataclass
@@ -33,6 +37,8 @@ class Hosts:
     inventory: Inventory = INVENTORY
     sick: Collection[str] = ()
     """Masters whose member of etcd is not healthy."""
+    new: Collection[str] = ()
+    """Nodes that have to join."""
     connections: int = 0
     looks: int = 0
     done: list[str] = field(default_factory=list)
@@ -42,14 +48,15 @@ class Hosts:
             raise Unreachable(host, "no connection")
         if command.what == "the look at the server":
             holds = f"holds={'yes' if host.name in self.holders else ''}\n"
-            return SERVER + holds + (_files(host.name, self.inventory) if self.is_balanced else "")
+            joined = "" if host.name in self.new else "joined=yes\ncontrol=yes\n"
+            return SERVER + joined + holds + (_files(host.name, self.inventory) if self.is_balanced else "")
         if command.what == "the look at the cluster":
             self.looks += 1
             members = [{"ID": one.server, "name": one.name, "peerURLs": [f"https://{one.address}:2380"]} for one in MASTERS]
             healthy = [one.address for one in MASTERS if one.name not in self.sick]
             return "\n".join((json.dumps({"items": self._nodes()}), json.dumps({"members": members}), *healthy))
         self.done.append(command.what)
-        return ""
+        return PRINTED.get(command.what, "")
 
     def _nodes(self) -> list[dict[str, Any]]:
         return [_node(node.name, node.name not in self.dead or self.looks < self.noticed) for node in INVENTORY.nodes]

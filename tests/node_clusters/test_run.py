@@ -63,3 +63,10 @@ def test_a_master_without_a_healthy_member_of_etcd_is_not_ready(monkeypatch: pyt
     monkeypatch.setattr(run, "READY_WITHIN", 0.05)
     with pytest.raises(DriverError, match="master-m2 is not Ready, or its member of etcd is not healthy"):
         operation(Hosts(holders=["master-m1"], sick=["master-m2"])).ensure()
+
+
+@pytest.mark.parametrize(("new", "sent"), [("master-m2", 1), ("worker-w1", 0)])
+def test_certificates_of_the_masters_go_into_the_cluster_for_masters_only(new: str, sent: int) -> None:
+    hosts = Hosts(holders=["master-m1"], new=[new])
+    operation(hosts).ensure()
+    assert [hosts.done.count(what) for what in ("kubeadm token", "kubeadm join", "kubeadm upload-certs")] == [1, 1, sent]
