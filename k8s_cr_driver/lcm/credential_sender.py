@@ -33,9 +33,10 @@ def run(call: hook.Call) -> None:
     """The management driver's entry point. Raises DriverError."""
     stored = call.kept(KEY)
     kept = {name: value for name, value in mapping(stored, "settings").items() if name != sender_settings.ALLOW_INSECURE}
-    request = _of_request(call)
-    given = {**sender_settings.remaining(kept, request), **request}
-    settings, record = _settings(call, given, kept), Record.read(mapping(stored, "clusters"))
+    asked = hook.unless_refused(call, lambda: _asked(call, kept))
+    if asked is None:
+        return
+    (given, settings), record = asked, Record.read(mapping(stored, "clusters"))
     # A terminate is two calls, and Tacker stores the instance after the second.
     warning = text(stored, "warning") if call.operation == "terminate_end" else ""
     project = call.project(KEY)
@@ -49,6 +50,13 @@ def run(call: hook.Call) -> None:
         warning = hook.line(error)
     finally:
         call.keep(KEY, _content(call, given, record, warning), project=project, namespaces=namespaces)
+
+
+def _asked(call: hook.Call, kept: Mapping[str, Any]) -> tuple[Mapping[str, Any], Settings]:
+    """What requests give, and the settings with it."""
+    request = _of_request(call)
+    given = {**sender_settings.remaining(kept, request), **request}
+    return given, _settings(call, given, kept)
 
 
 def _send(call: hook.Call, settings: Settings, record: Record, project: str, namespaces: Sequence[str]) -> None:

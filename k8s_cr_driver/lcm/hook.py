@@ -24,16 +24,20 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol, TypeVar
 
-from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.errors import DriverError, Refused
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm import conf, vim
+from k8s_cr_driver.logs import logger
 from k8s_cr_driver.objects.fields import mapping, text, texts
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.redaction import foreign
 
+LOG = logger(__name__)
 GROUP = "k8s_cr_driver.management_drivers"
+_ROLLBACKS = ("instantiate_rollback_start", "instantiate_rollback_end")
+T = TypeVar("T")
 
 
 class DeadlinePassed(BaseException):
@@ -138,6 +142,33 @@ def respond(name: str, script: Path, given: Mapping[str, Any]) -> tuple[Object, 
     )
     failure = _failure(name, call)
     return {"vnf_instance": call.instance, "user_script_err_handling_data": call.error_data}, failure
+
+
+class Operation(Protocol):
+    """What a driver makes of a call."""
+
+    def act(self) -> None:
+        """Raises DriverError."""
+
+
+def act(call: Call, make: Callable[[Call], Operation]) -> None:
+    """Acts, unless it is the rollback of an instantiate whose request was refused. Raises DriverError."""
+    if operation := unless_refused(call, lambda: make(call)):
+        operation.act()
+
+
+def unless_refused(call: Call, read: Callable[[], T]) -> T | None:
+    """What `read` makes of the request. None for the rollback of an instantiate that was refused for the same mistake.
+
+    Such a one has made nothing that would have to go. Raises Refused in other operations.
+    """
+    try:
+        return read()
+    except Refused as error:
+        if call.operation not in _ROLLBACKS:
+            raise
+        LOG.warning("%s %s: nothing was made of this request: %s", call.instance["id"], call.operation, line(error))
+        return None
 
 
 @contextlib.contextmanager

@@ -23,11 +23,13 @@ from k8s_cr_driver.ssh.host import Host
 from k8s_cr_driver.ssh.hosts import Hosts
 
 FORCEFUL = "FORCEFUL"
+REACHED = "reached"
+"""Key of what is kept: the Ansible server has answered the instance once."""
 
 
 def kubespray(call: hook.Call) -> None:
     """The entry point of the management driver `kubespray`. Raises DriverError."""
-    KubesprayOperation(call).act()
+    hook.act(call, KubesprayOperation)
 
 
 class KubesprayOperation(Operation):
@@ -48,7 +50,10 @@ class KubesprayOperation(Operation):
         super()._ensure()
 
     def _remove(self) -> None:
-        """A forceful terminate goes on without the Ansible server; the instance's folder there has no secrets."""
+        """A forceful terminate goes on without the Ansible server; the instance's folder there has no secrets.
+
+        So does the rollback of an instantiate that the server has never answered.
+        """
         super()._remove()
         if self.call.operation not in ("terminate_start", "instantiate_rollback_end"):
             return
@@ -56,7 +61,8 @@ class KubesprayOperation(Operation):
             for command in ansible_server.remove(self.kubespray.ansible, self.call.instance["id"]):
                 self._ansible(command)
         except DriverError as error:
-            if self.call.request.get("terminationType") != FORCEFUL:
+            is_rollback = self.call.operation == "instantiate_rollback_end"
+            if self.stored.get(REACHED) if is_rollback else self.call.request.get("terminationType") != FORCEFUL:
                 raise
             self._progress(f"the instance's folder stays on the Ansible server: {error}")
 
@@ -116,4 +122,11 @@ class KubesprayOperation(Operation):
             private_key=key[0] if key else "",
             password=given.password,
         )
-        return functools.partial(self._open.enter_context(self._opened_by(key)).run, host)
+        hosts = self._open.enter_context(self._opened_by(key))
+
+        def run(command: Command) -> str:
+            said = hosts.run(host, command)
+            self.stored[REACHED] = True
+            return said
+
+        return run

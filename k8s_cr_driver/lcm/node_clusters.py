@@ -41,7 +41,6 @@ KEY = "node_cluster"
 """Key in the metadata of the VnfInstance and in user_script_err_handling_data."""
 USER_DATA = ("lcm-operation-user-data", "lcm-operation-user-data-class")
 """Keys of additionalParams by which Tacker finds the class that fills in the templates."""
-WAIT_TIMEOUT = "wait-timeout"
 GRACE = 30.0
 """Seconds by which the alarm is later than the deadline, at which a command ends with a better message."""
 SCRIPT_LIMIT = 1024 * 1024
@@ -50,12 +49,12 @@ SCRIPT_LIMIT = 1024 * 1024
 
 def ha_masters(call: hook.Call) -> None:
     """The entry point of the management driver `ha_masters`. Raises DriverError."""
-    Operation(call).act()
+    hook.act(call, Operation)
 
 
 def persistent_volumes(call: hook.Call) -> None:
     """The entry point of `persistent_volumes`, whose cluster may have a single master. Raises DriverError."""
-    Operation(call, masters=1).act()
+    hook.act(call, functools.partial(Operation, masters=1))
 
 
 class Operation:
@@ -71,8 +70,8 @@ class Operation:
         if call.operation == "instantiate_end":
             self.stored["user_data"] = {key: call.additional_params[key] for key in USER_DATA if key in call.additional_params}
         most = call.options.max_wait_timeout
-        asked = Options().updated({WAIT_TIMEOUT: call.additional_params.get(WAIT_TIMEOUT)}).wait_timeout
-        self.seconds: float = min(asked or most, most)
+        wanted = Options().updated({"wait-timeout": call.additional_params.get("wait-timeout")}).wait_timeout or most
+        self.seconds: float = min(wanted, most)
         self.until = time.monotonic() + self.seconds
         self.pinned = PinnedKeys(self.stored, self.until, self._progress)
 
@@ -171,7 +170,8 @@ class Operation:
 
     def _remove(self) -> None:
         """The cluster goes with its servers: from Tacker's VIMs, too, while the OpenStack VIM is there, with the project."""
-        name, registry = self.parameters.vim_name, self._registry if vim.of_openstack(self.call.instance) else None
+        name, has_servers = self.parameters.vim_name, vim.of_openstack(self.call.instance)
+        registry = hook.unless_refused(self.call, lambda: self._registry) if has_servers else None
         if registry and not registry.remove(name, vim.description(self.call.instance)):
             self._progress(f"the VIM {name} of Tacker has another description, so it stays")
         vim.remove(self.call.instance, name)

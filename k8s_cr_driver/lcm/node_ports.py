@@ -35,11 +35,11 @@ def node_ports(call: hook.Call) -> None:
     if call.operation not in (*EXPOSES, *WITHDRAWS):
         raise InvalidPackage(f"{call.operation}: node_ports has nothing to do there; remove it from the VNFD")
     stored = call.kept(KEY)
-    given = {**mapping(stored, "settings"), **of_request(call.additional_params)}
     withdraws = call.operation in WITHDRAWS
     if withdraws and not stored.get("ports"):
         call.keep(KEY, {})
         return
+    given = {**mapping(stored, "settings"), **of_request(call.additional_params)}
     if stored.get("ports") and any(given.get(key) != field(stored, "settings", key) for key in ADDRESS):
         raise InvalidRequest("the load balancer has NodePorts of the instance, and stays; a terminate withdraws them")
     project = call.project(KEY)

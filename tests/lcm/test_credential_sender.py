@@ -230,6 +230,13 @@ def test_settings_of_a_request_that_are_no_mapping_are_refused(bed: Conductor) -
     assert "additionalParams.credential-sender: must be a mapping of settings, not text" in errors
 
 
+@pytest.mark.parametrize("given", ["https://a.example.com", {"deadline": "soon"}, {"receiver": 5}])
+def test_an_instantiate_that_was_refused_can_be_rolled_back(bed: Conductor, given: Any) -> None:
+    """The request is the same, and so are its mistakes; nothing was sent."""
+    bed.run("instantiate_end", code=1, **{"credential-sender": given})
+    bed.run("instantiate_rollback_end", **{"credential-sender": given})
+
+
 def test_clusters_of_the_older_contract_are_found(bare: Conductor) -> None:
     with FakeApi(tls=True) as workload:
         bare.api.put(cluster_crd("v1beta1"))

@@ -67,6 +67,18 @@ def test_a_forceful_terminate_goes_on_without_the_ansible_server(options_file: P
     assert list(one.instance["vimConnectionInfo"]) == ["vim1"]
 
 
+def test_an_instantiate_that_has_not_reached_the_ansible_server_can_be_rolled_back(options_file: Path) -> None:
+    one = call("instantiate_rollback_end", parameter())
+    kubespray(one)
+    assert list(one.instance["vimConnectionInfo"]) == ["vim1"]
+
+
+def test_the_rollback_of_one_that_has_reached_it_does_not_leave_its_folder_there(options_file: Path) -> None:
+    one = call("instantiate_rollback_end", parameter())
+    one.error_data["node_cluster"] = {"reached": True}
+    assert "the operator's ssh_known_hosts has no host key of 198.51.100.4" in failure(one)
+
+
 def test_the_operators_file_of_known_hosts_is_taken(options_file: Path, tmp_path: Path) -> None:
     known = tmp_path / "known_hosts"
     known.write_text(f"198.51.100.4 {ED25519}\n")

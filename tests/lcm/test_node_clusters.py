@@ -66,6 +66,27 @@ def test_mistakes_fail_the_operation_before_anything_is_touched() -> None:
     assert failure.endswith("it is the VDU of these servers")
 
 
+@pytest.mark.parametrize("operation", ["instantiate_rollback_start", "instantiate_rollback_end"])
+@pytest.mark.parametrize(
+    ("given", "others"),
+    [
+        ({"master_node": {}, "worker_node": GROUP}, {}),
+        (None, {}),
+        ("all", {}),
+        ({**PARAMETERS, "vim_name": "vim1"}, {}),
+        ({**PARAMETERS, "vim_cloud": "unknown"}, {}),
+        (PARAMETERS, {"wait-timeout": "soon"}),
+    ],
+    ids=["mistakes", "no parameters", "text", "name of another VIM", "cloud that the operator does not have", "time"],
+)
+def test_an_instantiate_that_was_refused_can_be_rolled_back(operation: str, given: Any, others: dict[str, Any]) -> None:
+    """The request is the same, and so are its mistakes; nothing was made that would have to go."""
+    assert call("instantiate_end", given, others=others)[1] != ""
+    returned, failure = call(operation, given, others=others)
+    assert failure == ""
+    assert returned["vnf_instance"]["vimConnectionInfo"]["vim1"] == VIMS["vim1"]
+
+
 @pytest.mark.parametrize(
     ("operation", "options"),
     [

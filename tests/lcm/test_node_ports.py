@@ -195,5 +195,11 @@ def test_what_was_never_exposed_is_not_withdrawn(conductor: Conductor, balancer:
     assert balancer.server.logins == 0
 
 
+def test_an_instantiate_that_was_refused_can_be_rolled_back(conductor: Conductor) -> None:
+    """The request is the same, and so are its mistakes."""
+    assert "is not a parameter" in conductor.run("instantiate_end", {"port": 1}, failing=True)
+    conductor.run("instantiate_rollback_end", {"port": 1})
+
+
 def test_an_operation_without_a_change_of_services_is_no_place_for_it(conductor: Conductor) -> None:
     assert "has nothing to do there" in conductor.run("heal_start", failing=True)
