@@ -51,7 +51,7 @@ def _package(parts: tuple[str, str, list[Any]]) -> None:
         if text:
             (package / name).write_bytes(text.encode(errors="surrogatepass"))
         assert all(isinstance(problem, str) for _, problem in check.of_folder(package))
-        schema.check(package_input.load(package, None))
+        schema.check(package_input.load(package, {}, lenient=True))
 
 
 def _parameters(parts: tuple[Any, dict[str, Any]]) -> None:
