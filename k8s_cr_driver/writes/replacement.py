@@ -100,19 +100,24 @@ def _tried(context: WriteContext, resource: Resource, manifest: Object, live: Ob
 def _without_own(manifest: Object, live: Object) -> Object:
     """Leaves out what exists once and is the live object's: the default PriorityClass, addresses and ports of a Service."""
     if live.get("globalDefault") is True:
-        manifest = {key: value for key, value in manifest.items() if key != "globalDefault"}
+        manifest = _without(manifest, "globalDefault")
     if kind_of(live) != _SERVICE:
         return manifest
-    spec, before = mapping(manifest, "spec"), mapping(live, "spec")
+    spec, before = dict(mapping(manifest, "spec")), mapping(live, "spec")
     used = [before.get("healthCheckNodePort"), *(one.get("nodePort") for one in entries(before, "ports"))]
-
-    def free(one: Object) -> Object:
-        return {key: value for key, value in one.items() if key not in ("nodePort", "healthCheckNodePort") or value not in used}
-
-    spec = free({**spec, **({"ports": list(map(free, entries(spec, "ports")))} if "ports" in spec else {})})
-    if set() < _addresses(spec) <= _addresses(before):
-        spec = {key: value for key, value in spec.items() if key not in ("clusterIP", "clusterIPs")}
+    # What the new type forbids is tried: an update drops it unseen (dropTypeDependentFields), a creation refuses it
+    if spec.get("type") != "ExternalName" and set() < _addresses(spec) <= _addresses(before):
+        spec = _without(spec, "clusterIP", "clusterIPs")
+    if spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local":
+        spec = _without(spec, *(["healthCheckNodePort"] if spec.get("healthCheckNodePort") in used else []))
+    if spec.get("type") in ("NodePort", "LoadBalancer"):
+        ports = entries(spec, "ports")
+        spec["ports"] = [_without(one, *(["nodePort"] if one.get("nodePort") in used else [])) for one in ports]
     return {**manifest, "spec": spec}
+
+
+def _without(fields: Object, *names: str) -> Object:
+    return {name: value for name, value in fields.items() if name not in names}
 
 
 def _addresses(spec: Object) -> set[str]:

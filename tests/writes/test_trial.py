@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -149,6 +150,26 @@ def test_a_service_is_not_replaced_for_an_address_that_another_has(api: FakeApi)
     fault = ("FieldValueForbidden", "spec.clusterIPs", "Forbidden: may not be used")
     api.fail(invalid(fault), when=lambda one: is_trial(one) and "clusterIPs" in one.body["spec"], times=99)
     assert not replaces(api, first, service(clusterIP="10.0.0.1", clusterIPs=["10.0.0.1", "fd00::99"]), OF_ADDRESS)
+
+
+@pytest.mark.parametrize(
+    ("newer", "forbidden_field"),
+    [
+        (service(type="ClusterIP", clusterIP="None"), "nodePort"),
+        (service(type="NodePort", clusterIP="10.0.0.2", healthCheckNodePort=30009), "healthCheckNodePort"),
+        (service(type="LoadBalancer", clusterIP="10.0.0.2", healthCheckNodePort=30009), "healthCheckNodePort"),
+        (service(type="ExternalName", clusterIP="10.0.0.1"), "clusterIP"),
+    ],
+    ids=["node port", "health check port", "health check port of all nodes", "address"],
+)
+def test_what_the_new_type_of_a_service_forbids_is_tried(api: FakeApi, newer: Object, forbidden_field: str) -> None:
+    """The API server drops it from an update, and says nothing of it there; a creation is refused."""
+    first = service(clusterIP="10.0.0.1", healthCheckNodePort=30009)
+    Instance(api.url).reconcile([first])
+    fault = ("FieldValueForbidden", f"spec.{forbidden_field}", "Forbidden: may not be used with this type")
+    names_it = lambda one: f'"{forbidden_field}"' in json.dumps(one.body["spec"])  # noqa: E731
+    api.fail(invalid(fault), when=lambda one: is_trial(one) and names_it(one), times=99)
+    assert not replaces(api, first, newer, OF_ADDRESS)
 
 
 def test_another_fault_of_the_update_counts_for_what_the_trial_leaves_out(api: FakeApi) -> None:
