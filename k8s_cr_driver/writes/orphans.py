@@ -27,6 +27,7 @@ from k8s_cr_driver.resources.hooks import Orphans
 from k8s_cr_driver.resources.registry import classes, resource_for
 from k8s_cr_driver.writes.context import WriteContext, has_gone
 from k8s_cr_driver.writes.owners import references
+from k8s_cr_driver.writes.release import release
 
 LOG = logs.logger(__name__)
 
@@ -88,8 +89,7 @@ def staying_orphans(
 
 def disclaim_orphan(context: WriteContext, resource: Resource, live: Object) -> None:
     """Removes what `claim_orphans` has applied: the terminate has failed, and the instance lives on, with its data."""
-    client = context.client
-    _written(context, resource, live, lambda: client.release(resource, client.read_again(resource, live), context.manager))
+    _written(context, resource, live, lambda: release(context, resource, context.client.read_again(resource, live)))
 
 
 def find_orphans(context: WriteContext, lives: Collection[Object]) -> list[tuple[Resource, Object]]:

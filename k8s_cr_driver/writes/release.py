@@ -133,12 +133,17 @@ def _give_up(context: WriteContext, resource: Resource, live: Object) -> Object:
         marks = {"metadata": {"labels": _no_labels(context.instance)}}
         live = keep_taken(context, resource, live, marks, is_last=True)
     try:
-        return context.client.release(resource, live, context.manager)
+        return release(context, resource, live)
     except ApiError as error:
         if not is_undeclared(error):
             raise
-    moved = move_to_version(context, resource, context.client.read_again(resource, live))
-    return context.client.release(resource, moved, context.manager)
+    return release(context, resource, move_to_version(context, resource, context.client.read_again(resource, live)))
+
+
+def release(context: WriteContext, resource: Resource, live: Object) -> Object:
+    """Gives up all that only the instance owns, on the same conditions as `_patch`."""
+    context.inventory.fence.before_write()
+    return context.client.release(resource, live, context.manager)
 
 
 def note_taken(context: WriteContext, resource: Resource, live: Object) -> Object:

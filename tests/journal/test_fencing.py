@@ -24,7 +24,7 @@ from k8s_cr_driver.kube import connection, watch
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes import guests
 from k8s_cr_driver.writes.context import WriteContext
@@ -151,6 +151,34 @@ def test_a_worker_that_was_superseded_unnoticed_replaces_no_children(api: FakeAp
     with pytest.raises(Superseded):
         Instance(api.url).reconcile([config_map("a")], replacement=Replacement([("", [child])]))
     assert not api.requests.select("DELETE")
+
+
+ACCOUNT = obj("v1", "ServiceAccount", "default", "n", automountServiceAccountToken=False)
+
+
+@pytest.mark.usefixtures("half_open")
+@pytest.mark.parametrize("given_up", [config_map("theirs"), ACCOUNT], ids=["adopted", "of each Namespace"])
+def test_a_worker_that_was_superseded_unnoticed_gives_no_fields_up(api: FakeApi, given_up: Object) -> None:
+    """Between the last answer before it gives them up, and that."""
+    key = key_of(given_up)
+    blue = Instance(api.url, adopt=True)
+    if given_up is not ACCOUNT:
+        api.put(given_up)
+    blue.reconcile([obj("v1", "Namespace", "n"), given_up])
+
+    def is_overtaken(request: Request) -> bool:
+        """The last answer: of the mark, or of a read."""
+        is_mark = request.method == "PATCH" and "merge" in request.content_type
+        if request.path.endswith(f"/{key.name}") and (is_mark or request.method == "GET"):
+            take_over(api)
+        return False
+
+    api.requests.clear()
+    api.fail(faults.internal(), when=is_overtaken, times=100)
+    with pytest.raises(Superseded):
+        blue.terminate()
+    applied = api.requests.select("PATCH", when=lambda one: "apply" in one.content_type)
+    assert not [one for one in applied if one.path.endswith(f"/{key.name}")]
 
 
 def test_a_delete_that_another_worker_has_overtaken_hits_no_newer_object(api: FakeApi) -> None:
