@@ -20,9 +20,10 @@ from k8s_cr_driver.objects.keys import Object, kind_of
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import config_map, crontab, crontab_crd, obj
+from tests.instance import config_map, crontab, crontab_crd, job, obj
 from tests.lcm.instance import Instance, make_vnfd
 from tests.lcm.web import deployment
+from tests.writes.test_replacement import COMPLETE
 
 POLICY = faults.status(
     422,
@@ -179,6 +180,27 @@ def test_what_a_changed_object_that_is_waited_for_would_allow_is_no_refusal(clus
     first["data"], later["data"] = {"x": "2"}, {"x": "2"}
     change(blue, tmp_path, [deployment(1), first, later])
     assert cluster.get("ConfigMap", "default", "later")["data"] == {"x": "2"}
+
+
+def test_what_is_waited_for_through_a_job_that_is_done_would_allow_is_no_refusal(cluster: FakeApi, tmp_path: Path) -> None:
+    """The Job has run to its end and is gone, so nothing waits for it any more."""
+    first, between, later = config_map("first", x="1"), job("one", "i:1"), config_map("later", x="1")
+    between["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/ConfigMap/first"}
+    later["metadata"]["annotations"] = {DEPENDS_ON: "batch/namespaces/default/Job/one"}
+    cluster.react("Job", lambda live: None if live.get("status") else cluster.set_status("Job", "default", "one", COMPLETE))
+    blue = started(cluster, tmp_path, [deployment(1), first, between, later])
+    cluster.delete("Job", "default", "one")
+    cluster.fail(
+        faults.denied("first has no such variable"),
+        method="PATCH",
+        path="configmaps/later",
+        when=lambda _: cluster.get("ConfigMap", "default", "first")["data"] == {"x": "1"},
+        times=100,
+    )
+    first["data"], later["data"] = {"x": "2"}, {"x": "2"}
+    change(blue, tmp_path, [deployment(1), first, between, later])
+    assert cluster.get("ConfigMap", "default", "later")["data"] == {"x": "2"}
+    assert not cluster.find("Job", "default", "one")
 
 
 def test_a_field_that_the_package_s_crd_adds_is_no_refusal(cluster: FakeApi, tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ class Asks:
     def __init__(self, run: Run, desired: DesiredSet, informers: Informers) -> None:
         self._run, self._set, self._nodes, self._informers = run, desired, desired.nodes, informers
         self._trial = trial_of(run.context)
+        self._first: dict[ObjectKey, set[ObjectKey]] = {key: node.needs | node.after for key, node in self._nodes.items()}
         self._waits, self._asked = True, 0
         self._changed: set[ObjectKey] = set()
         run.loop.after(run.operation.share(LISTED_WITHIN), self._stop_waiting)
@@ -110,14 +111,14 @@ class Asks:
             self._run.loop.refuse(with_policy_remedy(missing(why, node.key), kinds))
         for key in sorted(rules):
             if node.key not in self._written_before(key):
+                self._first[node.key] |= {key}
                 self._set.put_after(node, key)
 
     def _written_before(self, key: ObjectKey) -> set[ObjectKey]:
         """What is written before the object: what it waits for, and what it names."""
         found, todo = set[ObjectKey](), [key]
         while todo:
-            node = self._nodes[todo.pop()]
-            first = (node.needs | node.after) - found
+            first = self._first[todo.pop()] - found
             found |= first
             todo += first
         return found - {key}
