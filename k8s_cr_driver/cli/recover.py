@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from k8s_cr_driver.cli import package_input
+from k8s_cr_driver.cli import package_input, run_package
 from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.output import ask, counted, echo
 from k8s_cr_driver.cli.package_request import Wish, with_wish
@@ -42,7 +42,7 @@ def recover(kubeconfig: Kubeconfig, id: str, path: Path, wish: Wish, inventory_n
     have the label of INSTANCE, and asks. Those that others have labelled are left out. No operation may be running.
     """
     with package_input.opened(path) as folder:
-        desired, place = wish.objects(folder), wish.place(folder)
+        desired, place, product = wish.objects(folder), wish.place(folder), run_package.product_of(folder)
     with Cluster(kubeconfig) as cluster:
         if existing := cluster.instances(id=id):
             raise click.UsageError(f"VNF instance {id} has its inventory, in namespace {existing[0].namespace}")
@@ -56,7 +56,7 @@ def recover(kubeconfig: Kubeconfig, id: str, path: Path, wish: Wish, inventory_n
             raise click.UsageError(f"no object of these kinds has the label of VNF instance {id}; see --namespace")
         if not yes:
             ask(f"Write an inventory with {counted(len(members), 'object')}?", "Nothing was written")
-        _write(Inventory(cluster.connection, inventory_namespace, id), members)
+        _write(Inventory(cluster.connection, inventory_namespace, id), members, f"recovery of {' '.join(product)}")
     click.echo(f"Wrote the inventory of VNF instance {id}: {counted(len(members), 'object')}", err=True)
 
 
@@ -73,9 +73,9 @@ def _namespaces(keys: Iterable[ObjectKey]) -> frozenset[str]:
     return frozenset(key.name if key.group_kind == NAMESPACE else key.namespace for key in keys) - {""}
 
 
-def _write(inventory: Inventory, members: Mapping[ObjectKey, Object]) -> None:
+def _write(inventory: Inventory, members: Mapping[ObjectKey, Object], operation: str) -> None:
     kinds = {key.group_kind for key in members}
-    inventory.claim("recover", kinds, _namespaces(members), create=True, members=members)
+    inventory.claim(operation, kinds, _namespaces(members), create=True, members=members)
     for key in members:
         inventory.wrote(key)
     inventory.adopt({key: str(live["metadata"]["uid"]) for key, live in members.items() if has_been_adopted(live)})

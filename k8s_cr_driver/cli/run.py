@@ -29,13 +29,15 @@ from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.engine.run.reconcile import Prune
 from k8s_cr_driver.errors import ConnectionFailed, DriverError, InvalidRequest, Refused
+from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.scaffold.model import enumerated
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 
-_OF_A_RUN = re.compile(r"(?:run|removal) of (\S+) (\S+)")
-"""The operation in the inventory of an instance that this command has made."""
+_OF_A_RUN = re.compile(r"(?:run|removal|recovery) of (\S+) (\S+)")
+"""The operation in the inventory of an instance that this command, or `k8s-cr recover`, has made."""
 _SECONDS = 600.0
 
 
@@ -80,9 +82,9 @@ def run(
     after the requests in flight, a second one at once.
     """
     instance = name or package_input.label_of(path)
-    where = _Where(kubeconfig, instance, inventory_namespace, f"k8s-cr run {shlex.quote(str(path))}", name)
+    where = _Where(kubeconfig, instance, inventory_namespace, path, name)
     if down:
-        where.remove(timeout or _SECONDS)
+        where.remove(wish, timeout or _SECONDS)
         return
     with package_input.opened(path) as folder:
         where.apply(run_package.read(folder, wish, timeout))
@@ -95,7 +97,7 @@ class _Where:
     kubeconfig: Kubeconfig
     instance: str
     inventory_namespace: str
-    command: str
+    path: Path
     named: str | None
 
     def apply(self, wanted: Wanted) -> None:
@@ -105,6 +107,8 @@ class _Where:
         operating = self._operating(f"run of {product} {version}", seconds, board)
         with operating as operation, self._session(wanted.options, operation) as session:
             before = self._before(session)
+            if before is None:
+                self._check_lost(session, wanted.objects)
             if before and before[0] != product and not self.named:
                 raise click.UsageError(
                     f"Instance {self.instance} on this cluster is of the product {before[0]}, the package of {product}. Give "
@@ -131,12 +135,14 @@ class _Where:
             board.forget()
             raise
 
-    def remove(self, seconds: float) -> None:
+    def remove(self, wish: Wish, seconds: float) -> None:
         """Deletes all objects of the instance, and its inventory last."""
         board = Board()
         with self._operating("removal", seconds, board) as operation, self._session(Options(), operation) as session:
             before = self._before(session)
             if before is None:
+                with package_input.opened(self.path) as folder:
+                    self._check_lost(session, package_input.load(folder, wish.given, lenient=True, all_hooks=True))
                 echo(f"Instance {self.instance}: there is none on this cluster, so nothing is left", err=True)
                 return
             operation.id = f"removal of {' '.join(before)}"
@@ -156,6 +162,15 @@ class _Where:
                 "of it, k8s-cr purge"
             )
         return made[1], made[2]
+
+    def _check_lost(self, session: Session, objects: list[Object]) -> None:
+        """A usage error if the instance has objects and no inventory: a first run that is refused would delete them."""
+        if own := session.owned(objects):
+            raise click.UsageError(
+                f"Instance {self.instance} has no inventory in namespace {self.inventory_namespace}, but objects: "
+                f"{enumerated(own)}. If its inventory is elsewhere, give --inventory-namespace. "
+                f"If somebody has deleted it: k8s-cr recover {self.instance} {shlex.quote(str(self.path))}"
+            )
 
     @contextlib.contextmanager
     def _session(self, options: Options, operation: Operation) -> Iterator[Session]:
@@ -191,7 +206,8 @@ class _Where:
 
     def _say_what_stands(self, board: Board) -> None:
         if board.standing:
-            same = f"{self.command} --instance {self.named}" if self.named else self.command
+            command = f"k8s-cr run {shlex.quote(str(self.path))}"
+            same = f"{command} --instance {self.named}" if self.named else command
             stands = counted(board.standing, "object")
             go_on = f"Go on with the same command, or remove it: {same} --down"
             echo(f"{stands} of instance {self.instance} on the cluster. {go_on}", err=True)

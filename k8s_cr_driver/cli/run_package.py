@@ -44,7 +44,7 @@ def read(folder: Path, wish: Wish, timeout: float | None) -> Wanted:
         reserved_marks.check_adoptable(wanted)
     if scripts := [script.path for script in package_scripts.of(folder) if script.operations]:
         echo(f"Not run, because only Tacker runs scripts: {enumerated(scripts)}", err=True)
-    return Wanted(folder, wanted, options, request, _product(folder))
+    return Wanted(folder, wanted, options, request, product_of(folder))
 
 
 def _warn(text: str) -> None:
@@ -94,7 +94,7 @@ class _Levels:
         return field(found[0], "properties", "default_level") if found else None
 
 
-def _product(folder: Path) -> tuple[str, str]:
+def product_of(folder: Path) -> tuple[str, str]:
     """Name and version of the product that the VNFD describes, without spaces."""
     for content in vnfd.definitions(folder).values():
         for node in mapping(content, "topology_template", "node_templates").values():

@@ -39,7 +39,7 @@ from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies, rule_files
 from k8s_cr_driver.objects.crds import crds_of, defined_by
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, kind_of
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.objects.marks import is_kept
 from k8s_cr_driver.package import manifests, schema
 from k8s_cr_driver.redaction import redact
@@ -69,7 +69,7 @@ from k8s_cr_driver.vnf.stored_crds import StoredCrds
 from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.vnf.vnfcs import Members
 from k8s_cr_driver.writes.context import WriteContext
-from k8s_cr_driver.writes.members import made_by_others
+from k8s_cr_driver.writes.members import made_by_others, owned
 
 LOG = logs.logger(__name__)
 
@@ -168,6 +168,12 @@ class Session:
         with contextlib.suppress(Refused):  # nothing of a package that cannot be placed was written
             manifests.place(desired, self._client.resources.scope_of, self._options.namespace)
         lost_inventory.recover(self._operation, self._context, self._options.namespace, desired)
+
+    def owned(self, desired: Sequence[Object]) -> list[ObjectKey]:
+        """What the instance has of the kinds of `desired`, whatever its inventory says: what bears its marks."""
+        kinds = {kind_of(obj) for obj in desired}
+        namespaces = {self._options.namespace, *(key_of(obj).namespace for obj in desired)} - {""}
+        return self._operation.persist(lambda: owned(self._context, kinds, namespaces))
 
     def mind_clouds(self, *, delete: bool) -> list[str]:
         """What clouds would keep of the instance's workload clusters; no request for an instance without any."""

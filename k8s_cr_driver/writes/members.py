@@ -17,7 +17,7 @@ from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field, uid_of
-from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of, kind_of, labels
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL, RELEASED_BY, SHARED, appliers, is_managed, used_by
 from k8s_cr_driver.writes.context import WriteContext, has_gone, is_selected, selector
 from k8s_cr_driver.writes.orphans import OwnedOrphans
@@ -147,6 +147,13 @@ def has_objects(context: WriteContext, resource: Resource, namespaces: Collectio
     """
     found = _labelled(context, resource, namespaces)
     return None if found is None else bool(found)
+
+
+def owned(context: WriteContext, kinds: Collection[GroupKind], namespaces: Collection[str]) -> list[ObjectKey]:
+    """What of these kinds has the instance's label and its field manager; of a kind that cannot be listed nothing."""
+    served = filter(None, map(context.resources.find, sorted(kinds)))
+    labelled = (live for resource in served for live in _labelled(context, resource, namespaces) or ())
+    return [key_of(live) for live in labelled if is_managed(live, context.instance)]
 
 
 def made_by_others(context: WriteContext, keys: Collection[ObjectKey]) -> list[ObjectKey]:

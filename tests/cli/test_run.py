@@ -236,6 +236,34 @@ def test_another_product_in_a_folder_of_that_name_needs_its_name(api: FakeApi, r
     assert "belongs to VNF instance web" in runner.run("--instance", "another", code=3)[1]
 
 
+def test_an_instance_whose_inventory_was_deleted_is_recovered_first(api: FakeApi, tool: Tool, runner: Runner) -> None:
+    runner.write(HOME, crontab_crd(), crontab("nightly", "home"), config_map("own", "home"))
+    runner.run()
+    api.delete("ConfigMap", "default", "k8s-cr-driver-web")
+    before = state(api)
+    runner.write(HOME, crontab_crd(), crontab("nightly", "home", "0 3 * * *"), config_map("theirs", "nosuch"))
+    for said in (runner.run(code=2)[1], runner.down(code=2)[1]):
+        assert f"If somebody has deleted it: k8s-cr recover web {runner.folder}" in said
+        assert state(api) == before
+    tool.run("recover", "web", str(runner.folder), "--yes")
+    assert [one["operation"] for one in tool.json("instances")] == ["recovery of sample sample"]
+    runner.write(HOME, crontab_crd(), crontab("nightly", "home", "0 3 * * *"))
+    assert runner.run()[1] == "Instance web: sample sample; 1 Deleted, 3 Ready\n"
+    runner.down()
+    assert state(api) == {}
+
+
+def test_what_has_a_copied_label_is_no_object_of_a_lost_instance(api: FakeApi, runner: Runner) -> None:
+    copy = config_map("copy")
+    copy["metadata"]["labels"] = {"tacker_vnf_instance_id": "web"}
+    api.put(copy)
+    runner.write(config_map("own"))
+    assert "nothing is left" in runner.down()[1]
+    runner.run()
+    runner.down()
+    assert api.names("ConfigMap", "default") == ["copy"]
+
+
 def test_there_is_nothing_to_remove(api: FakeApi, runner: Runner) -> None:
     runner.write(config_map("own"))
     assert runner.down()[1] == "Instance web: there is none on this cluster, so nothing is left\n"
