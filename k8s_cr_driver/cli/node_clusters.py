@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from k8s_cr_driver.cli import package_input
+from k8s_cr_driver.cli import node_requests, package_input
 from k8s_cr_driver.cli.management_drivers import left_out, misplaced
 from k8s_cr_driver.cli.output import hint
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
@@ -22,6 +22,7 @@ from k8s_cr_driver.package import hot, scripts, vnfd
 from k8s_cr_driver.package.hot import Hot
 
 KUBESPRAY = "kubespray"
+_SINGLE = "; persistent_volumes takes a single one, without volumes, too"
 DRIVERS = {"ha_masters": inventory.MASTERS, "persistent_volumes": 1, KUBESPRAY: 1}
 """Each with the fewest masters of its clusters."""
 OPERATIONS = {
@@ -42,15 +43,15 @@ def problems(folder: Path, request: Path | None = None) -> list[str]:
     """A sentence for each mistake. `request`: the body of an instantiate, as JSON."""
     try:
         flavours = vnfd.flavours(folder)
-        makes_clusters = any(scripts.of_driver(template, one) for template in flavours.values() for one in DRIVERS)
-        asked, balancer = (None, None) if request is None or not makes_clusters else _parameters(request, flavours)
+        body = {} if request is None else package_input.body(request)
+        chosen = {name: one for name, one in flavours.items() if body.get("flavourId", name) == name}
+        makes_cluster = any(scripts.of_driver(template, one) for template in chosen.values() for one in DRIVERS)
+        asked, balancer = (None, None) if request is None or not makes_cluster else _parameters(body, chosen)
         found = [one for driver in DRIVERS for one in misplaced(folder, driver, OPERATIONS)]
-        found += [
-            f"Flavour {name}: {one}"
-            for name, template in flavours.items()
-            for one in _of(folder, name, template, asked, balancer)
-        ]
-        return found + ([] if asked is None else list(_missing_files(folder, asked, balancer)))
+        for name, template in flavours.items():
+            of_request = (asked, balancer) if name in chosen else (None, None)
+            found += [f"Flavour {name}: {one}" for one in _of(folder, name, template, *of_request)]
+        return found + ([] if asked is None else list(node_requests.problems(folder, body, asked, balancer)))
     except (InvalidPackage, InvalidRequest) as error:
         return str(error).splitlines()
 
@@ -77,7 +78,7 @@ def _of(
     outside = _outside(template, vdus, paired, asked, least)
     masters = ({asked.masters.vdu_id} & vdus if asked else set()) or (paired - outside)
     if not outside and not masters and least > 1:
-        yield "no port of a VDU has allowed_address_pairs; the masters' port needs the address of the virtual IP there"
+        yield f"no port of a VDU has allowed_address_pairs; the masters' port needs that of the virtual IP there{_SINGLE}"
     for vdu in sorted(outside or masters):
         if least > 1 or outside or vdu in paired:
             yield from _pairs(found, vdu)
@@ -112,9 +113,10 @@ def _counts(template: Mapping[str, Any], vdu: str, least: int) -> Iterator[str]:
     for name, deltas in _scaled(template, vdu):
         if any(_number(one) % 2 for one in deltas):
             yield f"policy {name}: adds an odd number of masters to {vdu}, which would then have an even one"
+    single = _SINGLE if least > 1 else ""
     for name, count in _listed(template, vdu):
         if count < least or count % 2 == 0:
-            yield f"policy {name}: {vdu} has {count} masters; etcd needs an odd number, at least {least}"
+            yield f"policy {name}: {vdu} has {count} masters; etcd needs an odd number, at least {least}{single}"
 
 
 def _too_few(template: Mapping[str, Any], vdu: str) -> Iterator[str]:
@@ -191,17 +193,9 @@ def _resources(where: str, found: Hot, group: Group) -> Iterator[str]:
             yield f"{where}: {name} is no resource of the template of {group.label}{hint(name, resources)}"
 
 
-def _parameters(request: Path, flavours: Mapping[str, Mapping[str, Any]]) -> tuple[Parameters, Balancer | None]:
-    given = mapping(package_input.body(request), "additionalParams").get(PARAMETER, {})
+def _parameters(body: Any, flavours: Mapping[str, Mapping[str, Any]]) -> tuple[Parameters, Balancer | None]:
+    given = mapping(body, "additionalParams").get(PARAMETER, {})
     if any(scripts.of_driver(template, KUBESPRAY) for template in flavours.values()):
         found = kubespray.read(given, {}, "ID")
         return found.common, found.balancer
     return parameters.read(given, {}, "ID"), None
-
-
-def _missing_files(folder: Path, asked: Parameters, balancer: Balancer | None) -> Iterator[str]:
-    volumes = (one.path for one in asked.storage.registrations)
-    others = [one.script_path for one in (balancer, asked.balancers) if one is not None]
-    for path in filter(None, (asked.script_path, *asked.manifests, *volumes, *others)):
-        if not (folder / path).is_file():
-            yield f"additionalParams.{PARAMETER}: {path} is not in the package"

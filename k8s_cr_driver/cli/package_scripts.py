@@ -27,7 +27,8 @@ class Script:
 
     def __str__(self) -> str:
         when = f"at {', '.join(self.operations)}" if self.operations else "if something names or imports it"
-        whose = "this project's own" if self.is_own else f"SHA-256 {self.digest}, not of this project"
+        theirs = f"SHA-256 {self.digest}, not of this project" if self.digest else "not in the package"
+        whose = "this project's own" if self.is_own else theirs
         return f"{self.path} runs on the conductor, as the user of Tacker, {when}: {whose}"
 
     def as_json(self) -> dict[str, Any]:

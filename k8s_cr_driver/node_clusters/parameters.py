@@ -28,6 +28,10 @@ API_PORT, API_SERVER_PORT = 16443, 6443
 NOT_KEPT = ("password", "ssh_password", "force")
 """What a later request repeats, or does without."""
 PROXY = "proxy"
+_NETWORKS = {"pod_cidr": "192.168.0.0/16", "cluster_cidr": "10.96.0.0/12"}
+"""The defaults of the specifications."""
+_PORTS = (22, 8404, 2379, 2380, 2381, API_SERVER_PORT, *range(10248, 10251), 10256, 10257, 10259)
+"""Of SSH and of HAProxy's own state; then those of etcd and Kubernetes on a master."""
 _CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)?(.*)@", re.IGNORECASE)
 """In the URL of a proxy, which may have no scheme, and a password with any character."""
 _OF_URL = re.compile(r"^([a-z][a-z0-9+.-]*://)([^/\s]*)@", re.IGNORECASE)
@@ -100,7 +104,9 @@ def read(given: Any, kept: Mapping[str, Any], instance: str, way: Way = KUBEADM)
     if not isinstance(given, Mapping):
         raise InvalidRequest(f"additionalParams.{PARAMETER}: must be a mapping, not {type_name(given)}")
     merged = over(kept, given)
-    found = list(_problems(merged, way))
+    found = list(_problems(merged, way)) if merged else [": is missing; it says of which servers the cluster is"]
+    if not kept and not found:
+        found = [*_networks(merged), *_ports(merged, way)]
     if kept and merged.get("vim_name") != kept.get("vim_name"):
         found.append(".vim_name: stays what it was at the instantiate: the VIM of the former name would be left")
     if found:
@@ -118,8 +124,8 @@ def read(given: Any, kept: Mapping[str, Any], instance: str, way: Way = KUBEADM)
         ssh_host_authorities=tuple(map(host_keys.public_key, merged.get("ssh_host_authorities", ()))),
         vim_cloud=text(merged, "vim_cloud"),
         kubernetes_version=text(merged, "kubernetes_version"),
-        pod_cidr=_network(masters.get("pod_cidr", "192.168.0.0/16")),
-        cluster_cidr=_network(masters.get("cluster_cidr", "10.96.0.0/12")),
+        pod_cidr=str(_network(masters, "pod_cidr")),
+        cluster_cidr=str(_network(masters, "cluster_cidr")),
         manifests=tuple(merged.get("manifests", ())),
         api_port=merged.get("api_port", way.api_port),
         drain_timeout=merged.get("drain_timeout", 300),
@@ -193,9 +199,29 @@ def _group(given: Mapping[str, Any]) -> Group:
     )
 
 
-def _network(value: str) -> str:
+def _network(masters: Mapping[str, Any], key: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     """Of an address in a network, as 192.168.3.0/16, the network."""
-    return str(ipaddress.ip_network(value, strict=False))
+    return ipaddress.ip_network(masters.get(key, _NETWORKS[key]), strict=False)
+
+
+def _networks(merged: Mapping[str, Any]) -> Iterator[str]:
+    """A cluster that has such ones becomes Ready, and Pods do not reach Services."""
+    pods, services = (_network(mapping(merged, "master_node"), key) for key in _NETWORKS)
+    where = f".master_node.cluster_cidr: {services}, the network of Services,"
+    if pods.version != services.version:
+        yield f"{where} and pod_cidr {pods} must be both of IPv4, or both of IPv6"
+    elif pods.overlaps(services):
+        yield f"{where} overlaps pod_cidr {pods}; choose networks without a common address"
+
+
+def _ports(merged: Mapping[str, Any], way: Way) -> Iterator[str]:
+    """HAProxy cannot listen where another program of the server does."""
+    masters = mapping(merged, "master_node")
+    is_apart = way is not KUBEADM or balancers.SECTION in merged
+    has_own = text(masters, "cluster_cp_name") in (masters.get("ssh_cp_name"), masters.get("nic_cp_name"))
+    port = merged.get("api_port", way.api_port)
+    if not has_own and port in (_PORTS[:2] if is_apart else _PORTS):
+        yield f".api_port: {port} is taken by another program where HAProxy listens; choose another one, such as {way.api_port}"
 
 
 _GROUP: Mapping[str, Any] = {

@@ -29,6 +29,11 @@ from k8s_cr_driver.package import csar, limits, vnfd
 from k8s_cr_driver.package.tosca_meta import _files
 
 _PARSER = "Tacker's TOSCA parser"
+_REMEDIES = {
+    "has a wrong number of occurrences": "give that requirement of the VNF's node type `occurrences: [0, 1]`",
+    '"interfaces" of template': "declare that operation below `interfaces.Vnflcm` of the VNF's node type",
+}
+"""Of texts that name no file: both concern the node type, in one of Definitions."""
 _SECONDS = 60
 _BYTES = 4 * 1024**3
 """Of memory that the parser may have."""
@@ -137,9 +142,13 @@ def _refusals(package: Path) -> list[str]:
         ids = [value for node in nodes if (value := node.get_property_value("descriptor_id")) is not None]
     except ValidationError:
         report = ExceptionCollector.getExceptionsReport(full=False)  # without the places in its own code
-        return [f"{_PARSER} refuses the package: {text}" for text in dict.fromkeys(report)]
+        return [f"{_PARSER} refuses the package: {text}{_remedy(text)}" for text in dict.fromkeys(report)]
     except Exception as error:  # it takes much for granted
         return [f"{_PARSER} fails, {type(error).__name__}: {error}"]
     if not ids:
         return ["Entry-Definitions: no node has a descriptor_id; the VNF must be there"]
     return ["Entry-Definitions: descriptor_id is empty; give the package a UUID of its own"] if "" in ids else []
+
+
+def _remedy(text: str) -> str:
+    return next((f"; {remedy}" for part, remedy in _REMEDIES.items() if part in text), "")

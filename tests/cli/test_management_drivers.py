@@ -79,6 +79,8 @@ def test_validate_and_package_name_every_script_with_whose_it_is(tool: Tool, fol
         runs = "runs on the conductor, as the user of Tacker, at"
         assert f"note: Scripts/credential_sender.py {runs} " in shown
         assert f"note: Scripts/other.py {runs} instantiate_start: SHA-256 {digest}" in shown
+    (folder / "Scripts" / "other.py").unlink()
+    assert f"{runs} instantiate_start: not in the package" in tool.run("validate", str(folder), code=1).output
 
 
 def test_a_script_with_the_name_of_this_projects_and_another_text_is_a_warning(

@@ -25,6 +25,7 @@ BALANCER = "BaseHOT/simple/nested/balancerNode.yaml"
 GROUP = {"username": "ubuntu"}
 REQUEST: dict[str, Any] = {
     "script_path": "Scripts/install.sh",
+    "ssh_key": "blue",
     "master_node": {**GROUP, "vdu_id": "masterNode", "ssh_cp_name": "masterNode_CP1", "cluster_cp_name": "vip_CP"},
     "worker_node": {**GROUP, "vdu_id": "workerNode", "ssh_cp_name": "workerNode_CP1"},
 }
@@ -63,12 +64,13 @@ class Package:
         how(content)
         (self.folder / name).write_text(yaml.safe_dump(content))
 
-    def judged(self, given: Any = None, code: int = 0) -> tuple[list[str], list[str]]:
-        """The errors and the warnings, with a request that has this parameter if it is given."""
+    def judged(self, given: Any = None, code: int = 0, **body: Any) -> tuple[list[str], list[str]]:
+        """The errors and the warnings, with a request that has this parameter if it is given, and the rest of the body."""
         options = []
         if given is not None:
             file = self.folder.parent / "request.json"
-            file.write_text(json.dumps({"additionalParams": {PARAMETER: given}}))
+            params = {PARAMETER: given, **body.pop("additionalParams", {})}
+            file.write_text(json.dumps({"additionalParams": params, **body}))
             options = ["--request", str(file)]
         said = self._tool.json("validate", str(self.folder), *options, code=code)
         return said["problems"], said["warnings"]
@@ -131,18 +133,18 @@ NO_PAIR = "no allowed_address_pairs of its port has the address of a port of the
             HA,
             VNFD,
             lambda c: policy(c, "master_levels")["properties"]["levels"]["level_1"].update(number_of_instances=1),
-            "policy master_levels: masterNode has 1 masters",
+            "policy master_levels: masterNode has 1 masters; etcd needs an odd number, at least 3; persistent_volumes takes",
         ),
         (HA, VNFD, scaled("masterNode"), "policy worker_deltas: adds an odd number of masters to masterNode"),
         (HA, MASTER, without_pair("masterNode_CP1"), "no port of a VDU has allowed_address_pairs; the masters' port needs"),
         (HA, TOP, elsewhere("masterNode"), f"VDU masterNode: {NO_PAIR}"),
         (HA, TOP, lambda c: c.clear(), "Flavour simple: BaseHOT/simple: has no template of Heat"),
-        (HA, VNFD, lambda c: node_type(c)["interfaces"]["Vnflcm"].pop("scale_rollback_start"), "scale_rollback_start"),
+        (HA, VNFD, lambda c: node_type(c)["interfaces"]["Vnflcm"].pop("scale_rollback_start"), "; declare that operation"),
         (
             HA,
             VNFD,
             lambda c: node_type(c)["requirements"][0]["virtual_link_external_masters"].pop("occurrences"),
-            'Relationship "virtual_link_external_masters" in template "VNF" has a wrong number of occurrences',
+            'Relationship "virtual_link_external_masters" in template "VNF" has a wrong number of occurrences; give that requi',
         ),
         ("balancers", VNFD, count("balancer_initial", 1), "policy balancer_initial: balancerNode has 1 load balancers; the"),
         ("balancers", VNFD, count("master_initial", 2), "policy master_initial: masterNode has 2 masters; etcd needs an odd"),
@@ -205,6 +207,16 @@ def test_masters_that_balance_themselves_need_the_pair(package: Package) -> None
             {"pv_registration_params": {"pv_manifest_file_path": "Files/volumes/none.yaml"}},
             "Files/volumes/none.yaml is not in the package",
         ),
+        (
+            VOLUMES,
+            {"pv_registration_params": {"pv_manifest_file_path": "Definitions/persistent_volumes.yaml"}},
+            "pv_registration_params: Definitions/persistent_volumes.yaml, document 1: must be a PersistentVolume of v1",
+        ),
+        (
+            VOLUMES,
+            {"storage_server": {"nfs_server_setup_params": {"export_dir": "/volume/nfs/other"}}},
+            "Files/volumes/nfs-pv1.yaml, document 1: spec.nfs.path /volume/nfs/pv1 is not exported by the storage server, but",
+        ),
     ],
 )
 def test_a_request_is_checked_with_the_package(package: Package, changes: dict[str, Any], problem: str) -> None:
@@ -220,6 +232,49 @@ def changed(value: Any, changes: Any) -> Any:
     if isinstance(value, dict) and isinstance(changes, dict):
         return {**value, **{name: changed(value.get(name), one) for name, one in changes.items()}}
     return changes
+
+
+@pytest.mark.parametrize("sample", ["ha_masters"])
+def test_ssh_needs_a_key_or_a_password(package: Package) -> None:
+    given = changed({key: value for key, value in REQUEST.items() if key != "ssh_key"}, {"worker_node": {"password": "x"}})
+    problems, _ = package.judged(given, code=1)
+    [problem] = problems
+    assert f"{PARAMETER}.master_node.password: is missing, and ssh_key, too; give one of them, by which SSH logs in" in problem
+
+
+DATA, CLASS = "lcm-operation-user-data", "lcm-operation-user-data-class"
+MADE = {DATA: "./UserData/user_data.py", CLASS: "StandardUserData"}
+
+
+@pytest.mark.parametrize("sample", ["ha_masters"])
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ({"additionalParams": MADE}, ""),
+        ({"additionalParams": {**MADE, DATA: "UserData/data.py"}}, f"{DATA}: UserData/data.py is not in the package"),
+        ({"additionalParams": {**MADE, CLASS: "Standard"}}, f"{CLASS}: ./UserData/user_data.py has no class Standard"),
+        ({"additionalParams": {CLASS: "StandardUserData"}}, f"{DATA}: is missing; Tacker takes both or none"),
+        (
+            {"vimConnectionInfo": {"blue": {"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"}}},
+            "vim_name: blue is the OpenStack VIM in vimConnectionInfo; choose another name",
+        ),
+    ],
+)
+def test_the_rest_of_a_request_is_checked_too(package: Package, body: dict[str, Any], problem: str) -> None:
+    problems, _ = package.judged({**REQUEST, "vim_name": "blue"}, code=1 if problem else 0, **body)
+    assert len(problems) == bool(problem) and all(problem in one for one in problems), problems
+
+
+@pytest.mark.parametrize("sample", ["ha_masters"])
+def test_a_request_is_checked_with_its_flavour_alone(package: Package) -> None:
+    """Another flavour has other names and numbers, which are its own mistakes or none."""
+    shutil.copytree(package.folder / "BaseHOT/simple", package.folder / "BaseHOT/large")
+    vnfd = yaml.safe_load((package.folder / VNFD).read_text().replace("flavour_id: simple", "flavour_id: large"))
+    (package.folder / "Definitions/large.yaml").write_text(yaml.safe_dump(vnfd))
+    package.change("BaseHOT/large/ha_masters.yaml", lambda c: c["resources"].update(other=c["resources"].pop("vip_CP")))
+    found = {name: package.judged(REQUEST, code=1, flavourId=name)[0] for name in ("simple", "large")}
+    wrong = "master_node: vip_CP is no resource of the top template"
+    assert [any(wrong in one for one in found[name]) for name in ("simple", "large")] == [False, True], found
 
 
 @pytest.mark.parametrize("sample", ["ha_masters"])

@@ -78,6 +78,10 @@ def test_values_in_the_request_bodies_of_the_specifications_are_taken(
         ("vim_cloud", "../etc", ".vim_cloud: must be a name"),
         ("vim_nam", "x", ".vim_nam: is not a parameter; is it vim_name?"),
         ("kubernetes_version", "latest", ".kubernetes_version: must be a version"),
+        ("api_port", 6443, ".api_port: 6443 is taken by another program where HAProxy listens; choose another"),
+        ("master_node.cluster_cidr", "192.168.128.0/20", ".cluster_cidr: 192.168.128.0/20, the network of Services, overlaps"),
+        ("master_node.pod_cidr", "10.100.0.0/16", ".master_node.cluster_cidr: 10.96.0.0/12, the network of Services, overlaps"),
+        ("master_node.pod_cidr", "fd00::/48", "and pod_cidr fd00::/48 must be both of IPv4, or both of IPv6"),
         ("api_port", 0, ".api_port: must be an integer from 1 to 65535"),
         ("drain_timeout", True, ".drain_timeout: must be an integer"),
         ("proxy", {"ftp_proxy": "x"}, ".proxy.ftp_proxy: is not a parameter"),
@@ -86,8 +90,31 @@ def test_values_in_the_request_bodies_of_the_specifications_are_taken(
 def test_a_mistake_is_reported_with_its_place_and_without_secrets(path: str, value: Any, problem: str) -> None:
     with pytest.raises(InvalidRequest) as failure:
         read(with_change(path, value))
-    assert f"additionalParams.k8s_cluster_installation_param{problem}" in str(failure.value)
+    assert str(failure.value).startswith("additionalParams.k8s_cluster_installation_param.")
+    assert problem in str(failure.value)
     assert "secret-word" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        with_change("master_node.cluster_cp_name", "masterNode_CP1"),
+        {**GIVEN, "external_lb_param": {"vdu_id": "lb", "ssh_cp_name": "lb_CP1", "ssh_username": "ubuntu"}},
+    ],
+    ids=["API at the port of the only master", "load balancers outside the masters"],
+)
+def test_the_port_of_api_servers_is_free_where_haproxy_is_on_no_master(given: dict[str, Any]) -> None:
+    assert read({**given, "api_port": 6443}).api_port == 6443
+
+
+def test_a_cluster_that_exists_is_not_refused_for_its_networks() -> None:
+    kept = parameters.merged(with_change("master_node.pod_cidr", "10.100.0.0/16"), {})
+    assert read({}, kept).pod_cidr == "10.100.0.0/16"
+
+
+def test_a_request_without_the_parameter_lacks_it_and_not_each_of_its_fields() -> None:
+    with pytest.raises(InvalidRequest, match=r"^additionalParams.k8s_cluster_installation_param: is missing; it says of which"):
+        read({})
 
 
 def test_all_mistakes_are_reported_at_once() -> None:
