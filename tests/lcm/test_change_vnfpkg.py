@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 from pathlib import Path
@@ -17,7 +18,7 @@ from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, config_map, crontab, crontab_crd, obj, state
-from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.instance import Instance, instantiated, make_vnfd
 from tests.lcm.web import deployment, selecting
 
 COUNT = {"COUNT": {"type": "integer", "default": 1}, "NAME": {"type": "string", "default": "a"}}
@@ -25,9 +26,7 @@ COUNT = {"COUNT": {"type": "integer", "default": 1}, "NAME": {"type": "string", 
 
 @pytest.fixture
 def web(cluster: FakeApi, tmp_path: Path) -> Instance:
-    web = Instance(cluster, tmp_path / "old", [deployment(1), config_map("kept"), config_map("dropped")])
-    web.instantiate()
-    return web
+    return instantiated(cluster, tmp_path / "old", [deployment(1), config_map("kept"), config_map("dropped")])
 
 
 @pytest.fixture
@@ -47,9 +46,9 @@ def maps(api: FakeApi) -> set[str]:
     return set(api.names("ConfigMap")) - {f"k8s-cr-driver-{BLUE}"}
 
 
-def test_it_adds_changes_and_prunes_and_keeps_the_count(cluster: FakeApi, web: Instance, tmp_path: Path) -> None:
+def test_it_adds_changes_and_prunes_and_keeps_the_count(cluster: FakeApi, web: Instance) -> None:
     web.scale("SCALE_OUT")
-    web.change(make_vnfd(tmp_path / "new", [deployment(1), config_map("kept", x="2"), config_map("added")]))
+    web.change(web.package([deployment(1), config_map("kept", x="2"), config_map("added")]))
     assert maps(cluster) == {"kept", "added"}
     assert cluster.get("ConfigMap", "default", "kept")["data"] == {"x": "2"}
     assert replicas(cluster) == 3
@@ -74,8 +73,7 @@ def test_a_count_from_a_given_parameter_is_applied(cluster: FakeApi, sized: Inst
 
 
 def test_a_count_from_a_parameter_that_had_its_default_is_applied(cluster: FakeApi, tmp_path: Path) -> None:
-    sized = Instance(cluster, tmp_path, [deployment("${COUNT}")], parameters=COUNT)
-    sized.instantiate()
+    sized = instantiated(cluster, tmp_path, [deployment("${COUNT}")], parameters=COUNT)
     sized.change(sized.vnfd, parameters={"COUNT": 3})
     assert replicas(cluster) == 3
     sized.scale("SCALE_OUT")
@@ -83,17 +81,17 @@ def test_a_count_from_a_parameter_that_had_its_default_is_applied(cluster: FakeA
     assert replicas(cluster) == 5, "the parameter is the same as before"
 
 
-def test_a_parameter_that_the_new_package_needs_can_be_given(cluster: FakeApi, sized: Instance, tmp_path: Path) -> None:
+def test_a_parameter_that_the_new_package_needs_can_be_given(cluster: FakeApi, sized: Instance) -> None:
     manifests = [deployment("${COUNT}"), config_map("settings", mode="${OTHER}")]
-    new = make_vnfd(tmp_path / "new", manifests, parameters={"COUNT": COUNT["COUNT"], "OTHER": {"type": "string"}})
+    new = sized.package(manifests, parameters={"COUNT": COUNT["COUNT"], "OTHER": {"type": "string"}})
     sized.change(new, parameters={"OTHER": "d"})
     assert replicas(cluster) == 2
     assert cluster.get("ConfigMap", "default", "settings")["data"] == {"mode": "d"}
 
 
-def test_a_vdu_by_another_name_is_the_same_object_with_its_count(cluster: FakeApi, web: Instance, tmp_path: Path) -> None:
+def test_a_vdu_by_another_name_is_the_same_object_with_its_count(cluster: FakeApi, web: Instance) -> None:
     web.scale("SCALE_OUT")
-    web.change(make_vnfd(tmp_path / "new", [deployment(1)], vdus={"Site": "web"}))
+    web.change(web.package([deployment(1)], vdus={"Site": "web"}))
     assert replicas(cluster) == 3
     info = web.inst.instantiatedVnfInfo
     assert set(info.metadata["vdu_reses"]) == {"Site"}
@@ -106,8 +104,7 @@ def test_a_count_that_nothing_names_stays_with_its_controller(cluster: FakeApi, 
     cluster.put(deployment(3))
     crd, tab = selecting(cluster, 3)
     del tab["spec"]["size"]
-    blue = Instance(cluster, tmp_path, [crd, tab])
-    blue.instantiate()
+    blue = instantiated(cluster, tmp_path, [crd, tab])
     if verb == "change":
         blue.change(blue.vnfd)
     else:
@@ -118,10 +115,10 @@ def test_a_count_that_nothing_names_stays_with_its_controller(cluster: FakeApi, 
         blue.scale("SCALE_OUT")
 
 
-def test_rollback_restores_the_former_set(cluster: FakeApi, web: Instance, tmp_path: Path) -> None:
+def test_rollback_restores_the_former_set(cluster: FakeApi, web: Instance) -> None:
     stored = web.inst.obj_clone()
     broken = crontab_crd(phase={"type": "string"})
-    new = make_vnfd(tmp_path / "new", [deployment(1), config_map("added"), broken, crontab("never-ready")])
+    new = web.package([deployment(1), config_map("added"), broken, crontab("never-ready")])
     with pytest.raises(sol_ex.SolException, match=r"CronTab.stable.example.com default/never-ready: Waiting"):
         web.change(new, **{"wait-timeout": 2})
     web.inst = stored  # Tacker saves the instance only after success
@@ -133,7 +130,7 @@ def test_rollback_restores_the_former_set(cluster: FakeApi, web: Instance, tmp_p
 def test_rollback_to_another_package_than_the_last_one_is_refused(cluster: FakeApi, web: Instance, tmp_path: Path) -> None:
     """A MODIFY of vnfdId, which is no verb of a driver: Tacker gives a rollback the package that the instance then names."""
     with pytest.raises(sol_ex.SolException, match="no such file"):
-        web.change(make_vnfd(tmp_path / "new", [deployment(1)]), **{"lcm-kubernetes-def-files": ["Files/none.yaml"]})
+        web.change(web.package([deployment(1)]), **{"lcm-kubernetes-def-files": ["Files/none.yaml"]})
     old, web.vnfd = web.vnfd, make_vnfd(tmp_path / "other", [deployment(1), config_map("other")])
     web.vnfd.vnfd_id = "other"
     cluster.requests.clear()
@@ -147,14 +144,12 @@ def test_rollback_to_another_package_than_the_last_one_is_refused(cluster: FakeA
     assert maps(cluster) == {"kept", "dropped"}
 
 
-def test_rollback_takes_over_what_others_have_set(
-    cluster: FakeApi, web: Instance, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_rollback_takes_over_what_others_have_set(cluster: FakeApi, web: Instance, caplog: pytest.LogCaptureFixture) -> None:
     before = cluster.get("ConfigMap", "default", "kept")["data"]
     stored = web.inst.obj_clone()
     cluster.edit("ConfigMap", "default", "kept", lambda live: live["data"].update(a="theirs"), manager="kubectl-edit")
     with pytest.raises(sol_ex.SolException, match=r"kept: others manage fields.*kubectl-edit"):
-        web.change(make_vnfd(tmp_path / "new", [deployment(1), config_map("kept", a="2"), config_map("added")]))
+        web.change(web.package([deployment(1), config_map("kept", a="2"), config_map("added")]))
     web.inst = stored
     with caplog.at_level(logging.WARNING):
         web.roll_back_change()
@@ -163,9 +158,7 @@ def test_rollback_takes_over_what_others_have_set(
     assert maps(cluster) == {"kept", "dropped"}
 
 
-def test_rollback_restores_every_field_with_the_counts_and_parameters_of_before(
-    cluster: FakeApi, sized: Instance, tmp_path: Path
-) -> None:
+def test_rollback_restores_every_field_with_the_counts_and_parameters_of_before(cluster: FakeApi, sized: Instance) -> None:
     sized.scale("SCALE_OUT")
     before, stored = without_pods(cluster), sized.inst.obj_clone()
     last = crontab("refused")
@@ -183,7 +176,7 @@ def test_rollback_restores_every_field_with_the_counts_and_parameters_of_before(
         last,
     ]
     with pytest.raises(sol_ex.SolException, match="default/refused: no"):
-        sized.change(make_vnfd(tmp_path / "new", manifests, parameters=COUNT), parameters={"COUNT": 3})
+        sized.change(sized.package(manifests, parameters=COUNT), parameters={"COUNT": 3})
     assert replicas(cluster) == 3
     sized.inst = stored
     sized.roll_back_change()
@@ -226,24 +219,24 @@ def test_rollback_makes_again_what_only_the_new_package_allows_to_replace(
     stored = old.inst.obj_clone()
     replaced = {**config_map("kept", a="2"), "immutable": True}
     replaced["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
-    old.change(make_vnfd(tmp_path / "new", [deployment(1), replaced]))
+    old.change(old.package([deployment(1), replaced]))
     assert cluster.get("ConfigMap", "default", "kept")["data"] == {"a": "2"}
     old.inst = stored
     old.roll_back_change()
     assert cluster.get("ConfigMap", "default", "kept")["data"] == {"a": "1"}
 
 
-def test_a_package_without_the_flavour_of_the_instance_is_refused(web: Instance, tmp_path: Path) -> None:
+def test_a_package_without_the_flavour_of_the_instance_is_refused(web: Instance) -> None:
     with pytest.raises(sol_ex.SolException, match="no flavour 'simple'"):
-        web.change(make_vnfd(tmp_path / "new", [deployment(1)], flavour="other"))
+        web.change(web.package([deployment(1)], flavour="other"))
 
 
-def test_new_scaling_aspects_are_stored_for_the_synchronization(web: Instance, tmp_path: Path) -> None:
-    new = make_vnfd(tmp_path / "new", [deployment(1)], aspects={"web": ["Web"], "more": ["Web"]})
+def test_new_scaling_aspects_are_stored_for_the_synchronization(web: Instance) -> None:
+    new = web.package([deployment(1)], aspects={"web": ["Web"], "more": ["Web"]})
     web.inst.instantiatedVnfInfo.scaleStatus = [objects.ScaleInfoV2(aspectId="web", scaleLevel=0)]
     web.change(new)
     assert kept_aspects(web) == ["more"]
-    web.change(make_vnfd(tmp_path / "newer", [deployment(1)]))
+    web.change(web.package([deployment(1)]))
     assert kept_aspects(web) is None
 
 
@@ -258,10 +251,10 @@ MALFORMED: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("properties", MALFORMED)
 def test_malformed_scaling_aspects_do_not_fail_a_change_that_is_done(
-    cluster: FakeApi, web: Instance, tmp_path: Path, properties: dict[str, Any]
+    cluster: FakeApi, web: Instance, properties: dict[str, Any]
 ) -> None:
     web.inst.instantiatedVnfInfo.maxScaleLevels = [objects.ScaleInfoV2(aspectId="web", scaleLevel=5)]
-    new = make_vnfd(tmp_path / "new", [deployment(1), config_map("added")])
+    new = web.package([deployment(1), config_map("added")])
     [aspects] = new.get_policy_values_by_type("simple", "tosca.policies.nfv.ScalingAspects")
     aspects["properties"] = properties
     web.change(new)
@@ -301,50 +294,85 @@ def test_parameters_may_name_what_the_former_ones_could_not(cluster: FakeApi, tm
     parameters = {"NAME": {"type": "string"}}
     blue = Instance(cluster, tmp_path / "old", [deployment(1), config_map("a", text="${NAME}")], parameters=parameters)
     blue.instantiate(parameters={"NAME": "No_Name"})
-    new = make_vnfd(tmp_path / "new", [deployment(1), config_map("${NAME}")], parameters=parameters)
+    new = blue.package([deployment(1), config_map("${NAME}")], parameters=parameters)
     blue.change(new, parameters={"NAME": "right"})
     assert cluster.find("ConfigMap", "default", "right")
 
 
-def test_a_given_count_is_the_new_one_where_the_new_package_forbids_the_former(
-    cluster: FakeApi, sized: Instance, tmp_path: Path
+NUMBER, TEXT, FREE = {"type": "integer"}, {"type": "string"}, {"type": "integer", "required": False}
+LIMITED = {"type": "integer", "default": 3, "constraints": [{"in_range": [3, 5]}]}
+
+
+def sizes(count: Any, *more: Object, given: dict[str, Any], **declared: Object) -> tuple[list[Object], Object, Object]:
+    """The objects of a package, its parameters, and what a request gives for them."""
+    return [deployment(count), *more], declared, {"parameters": given} if given else {}
+
+
+def port() -> Object:
+    return config_map("a", port="${PORT}")
+
+
+AS_BEFORE = sizes("${COUNT:=1}", COUNT=FREE, given={})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "scaled", "count"),
+    [
+        (sizes("${COUNT}", COUNT=NUMBER, given={"COUNT": 2}), sizes("${COUNT}", COUNT=LIMITED, given={"COUNT": 4}), False, 4),
+        *(
+            (
+                sizes("${COUNT}", port(), COUNT=NUMBER, PORT=TEXT, given={"COUNT": 1, "PORT": "80"}),
+                sizes("${COUNT}", port(), COUNT=NUMBER, PORT={**NUMBER, **default}, given={"COUNT": 3, "PORT": 8080}),
+                False,
+                3,
+            )
+            for default in ({}, {"default": 80})
+        ),
+        (sizes(1, given={}), sizes("${COUNT}", COUNT=FREE, given={"COUNT": 3}), False, 3),
+        (sizes(1, given={}), sizes("${COUNT:=1}", COUNT=FREE, given={"COUNT": 3}), False, 3),
+        (
+            sizes(1, config_map("a", count="${COUNT}"), COUNT=TEXT, given={"COUNT": "1"}),
+            sizes("${COUNT}", config_map("a", count="${COUNT}"), COUNT=NUMBER, given={"COUNT": 3}),
+            False,
+            3,
+        ),
+        (
+            sizes(1, given={}),
+            sizes("${COUNT}", config_map("a-2"), config_map("a-${COUNT}"), COUNT=FREE, given={"COUNT": 3}),
+            False,
+            3,
+        ),
+        (AS_BEFORE, sizes("${COUNT:=1}", COUNT=FREE, given={"COUNT": 1}), True, 3),
+        *(
+            (AS_BEFORE, sizes("${COUNT:=1}", config_map("a", x=text), COUNT=FREE, SIZE=size, given=given), True, count)
+            for text, size, given, count in (
+                ("${SIZE}", NUMBER, {"COUNT": 1, "SIZE": 5}, 3),
+                ("${SIZE}", FREE, {"COUNT": 1, "SIZE": 5}, 3),
+                ("${SIZE:=}", FREE, {"COUNT": 4, "SIZE": 5}, 4),
+            )
+        ),
+    ],
+    ids=[
+        "the new package forbids the former",
+        *("another parameter has another type", "and a default"),
+        *("the parameter is new", "and the reference has a default"),
+        "the parameter was a text",
+        "another number in its place is wrong",
+        "the same as the default of the reference",
+        *("beside a parameter that must be given", "beside a reference without default", "beside a default that is wrong"),
+    ],
+)
+def test_a_given_count_is_the_new_one_unless_it_is_what_the_package_had(
+    cluster: FakeApi, tmp_path: Path, old: Any, new: Any, scaled: bool, count: int
 ) -> None:
-    more = {**COUNT, "COUNT": {"type": "integer", "default": 3, "constraints": [{"in_range": [3, 5]}]}}
-    manifests = [deployment("${COUNT}"), config_map("settings", mode="${NAME}")]
-    sized.change(make_vnfd(tmp_path / "new", manifests, parameters=more), parameters={"COUNT": 4})
-    assert replicas(cluster) == 4
-
-
-@pytest.mark.parametrize("default", [{}, {"default": 80}])
-def test_a_given_count_is_the_new_one_where_another_parameter_has_another_type(
-    cluster: FakeApi, tmp_path: Path, default: dict[str, int]
-) -> None:
-    manifests = [deployment("${COUNT}"), config_map("a", port="${PORT}")]
-    text = {"COUNT": {"type": "integer"}, "PORT": {"type": "string"}}
-    blue = Instance(cluster, tmp_path / "old", manifests, parameters=text)
-    blue.instantiate(parameters={"COUNT": 1, "PORT": "80"})
-    number = {**text, "PORT": {"type": "integer", **default}}
-    blue.change(make_vnfd(tmp_path / "new", manifests, parameters=number), parameters={"COUNT": 3, "PORT": 8080})
-    assert cluster.get("ConfigMap", "default", "a")["data"] == {"port": "8080"}
-    assert replicas(cluster) == 3
-
-
-@pytest.mark.parametrize("count", ["${COUNT}", "${COUNT:=1}"])
-def test_a_given_count_is_the_new_one_where_the_parameter_is_new(
-    cluster: FakeApi, web: Instance, tmp_path: Path, count: str
-) -> None:
-    parameters = {"COUNT": {"type": "integer", "required": False}}
-    web.change(make_vnfd(tmp_path / "new", [deployment(count)], parameters=parameters), parameters={"COUNT": 3})
-    assert replicas(cluster) == 3
-
-
-def test_a_given_count_is_the_new_one_where_the_parameter_was_a_text(cluster: FakeApi, tmp_path: Path) -> None:
-    old = [deployment(1), config_map("a", count="${COUNT}")]
-    blue = Instance(cluster, tmp_path / "old", old, parameters={"COUNT": {"type": "string"}})
-    blue.instantiate(parameters={"COUNT": "1"})
-    new = [deployment("${COUNT}"), config_map("a", count="${COUNT}")]
-    blue.change(make_vnfd(tmp_path / "new", new, parameters={"COUNT": {"type": "integer"}}), parameters={"COUNT": 3})
-    assert replicas(cluster) == 3
+    """Then what a scale has made of it stays. A default in a reference counts as a declared one."""
+    (before, declared, given), (after, declared_now, given_now) = copy.deepcopy((old, new))
+    blue = Instance(cluster, tmp_path / "old", before, parameters=declared)
+    blue.instantiate(**given)
+    if scaled:
+        blue.scale("SCALE_OUT")
+    blue.change(blue.package(after, parameters=declared_now), **given_now)
+    assert replicas(cluster) == count
 
 
 def test_a_change_reads_a_url_once_whose_content_may_differ_at_a_second_look(
@@ -362,58 +390,10 @@ def test_a_change_reads_a_url_once_whose_content_may_differ_at_a_second_look(
     assert maps(cluster) == {"a", "settings"}
 
 
-def test_a_default_in_a_reference_is_a_value_before(cluster: FakeApi, tmp_path: Path) -> None:
-    """A count that the request gives as it is in the package keeps what a scale has made of it, as with a declared default."""
-    package: dict[str, Any] = {"parameters": {"COUNT": {"type": "integer", "required": False}}}
-    blue = Instance(cluster, tmp_path / "old", [deployment("${COUNT:=1}")], **package)
-    blue.instantiate()
-    blue.scale("SCALE_OUT")
-    blue.change(make_vnfd(tmp_path / "new", [deployment("${COUNT:=1}")], **package), parameters={"COUNT": 1})
-    assert replicas(cluster) == 3
-
-
-@pytest.mark.parametrize("required", [True, False])
-def test_a_default_in_a_reference_is_a_value_before_beside_a_reference_without_default(
-    cluster: FakeApi, tmp_path: Path, required: bool
-) -> None:
-    package: dict[str, Any] = {"parameters": {"COUNT": {"type": "integer", "required": False}}}
-    blue = Instance(cluster, tmp_path / "old", [deployment("${COUNT:=1}")], **package)
-    blue.instantiate()
-    blue.scale("SCALE_OUT")
-    package["parameters"]["SIZE"] = {"type": "integer", "required": required}
-    new = [deployment("${COUNT:=1}"), config_map("settings", size="${SIZE}")]
-    blue.change(make_vnfd(tmp_path / "new", new, **package), parameters={"COUNT": 1, "SIZE": 5})
-    assert replicas(cluster) == 3
-
-
-def test_a_given_count_is_the_new_one_beside_a_reference_whose_default_is_wrong(cluster: FakeApi, tmp_path: Path) -> None:
-    """As the empty text is for a number: nobody reads it of a parameter that is given."""
-    package: dict[str, Any] = {"parameters": {"COUNT": {"type": "integer", "required": False}}}
-    blue = Instance(cluster, tmp_path / "old", [deployment("${COUNT:=1}")], **package)
-    blue.instantiate()
-    blue.scale("SCALE_OUT")
-    package["parameters"]["SIZE"] = {"type": "integer", "required": False}
-    new = [deployment("${COUNT:=1}"), config_map("settings", size="${SIZE:=}")]
-    blue.change(make_vnfd(tmp_path / "new", new, **package), parameters={"COUNT": 4, "SIZE": 5})
-    assert replicas(cluster) == 4
-
-
-def test_a_given_count_is_the_new_one_where_another_number_in_its_place_is_wrong(
-    cluster: FakeApi, web: Instance, tmp_path: Path
-) -> None:
-    parameters = {"COUNT": {"type": "integer", "required": False}}
-    new = [deployment("${COUNT}"), config_map("a-2"), config_map("a-${COUNT}")]
-    web.change(make_vnfd(tmp_path / "new", new, parameters=parameters), parameters={"COUNT": 3})
-    assert replicas(cluster) == 3
-
-
 @pytest.mark.parametrize("targets", ["Web", ["Web", 1]])
-def test_a_rollback_accepts_targets_that_earlier_versions_have_accepted(
-    cluster: FakeApi, tmp_path: Path, targets: Any
-) -> None:
+def test_a_rollback_accepts_targets_that_earlier_versions_have_accepted(cluster: FakeApi, tmp_path: Path, targets: Any) -> None:
     """The package was instantiated with an earlier version."""
-    blue = Instance(cluster, tmp_path, [deployment(1)], levels={"small": 1})
-    blue.instantiate()
+    blue = instantiated(cluster, tmp_path, [deployment(1)], levels={"small": 1})
     [counts] = blue.vnfd.get_policy_values_by_type("simple", "tosca.policies.nfv.VduInstantiationLevels")
     counts["targets"] = targets
     blue.roll_back_change()

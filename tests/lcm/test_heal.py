@@ -18,16 +18,14 @@ from k8s_cr_driver.lcm.driver import Driver
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import config_map, controlled_by, crontab, crontab_crd, job, obj, replaced, stateful_set
-from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.instance import Instance, instantiated
 from tests.lcm.web import RUNNING, deployment, selecting
 
 
 @pytest.fixture
 def web(cluster: FakeApi, tmp_path: Path) -> Instance:
     """Two Pods, and an object that is no VDU."""
-    web = Instance(cluster, tmp_path, [deployment(2), config_map("settings")])
-    web.instantiate()
-    return web
+    return instantiated(cluster, tmp_path, [deployment(2), config_map("settings")])
 
 
 @pytest.fixture
@@ -35,9 +33,7 @@ def tab(api: FakeApi, tmp_path: Path) -> Instance:
     """A VDU with neither Pods nor Machines."""
     manifest = crontab("tab")
     manifest["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Web"}
-    tab = Instance(api, tmp_path, [crontab_crd(), manifest])
-    tab.instantiate()
-    return tab
+    return instantiated(api, tmp_path, [crontab_crd(), manifest])
 
 
 def vnfcs(instance: Instance) -> set[str]:
@@ -73,9 +69,9 @@ def test_of_all_pods_each_is_replaced_and_every_object_applied_again(cluster: Fa
     assert cluster.find("ConfigMap", "default", "settings")
 
 
-def test_after_a_modify_of_the_vnfd_only_chosen_vnfcs_are_healed(cluster: FakeApi, web: Instance, tmp_path: Path) -> None:
+def test_after_a_modify_of_the_vnfd_only_chosen_vnfcs_are_healed(cluster: FakeApi, web: Instance) -> None:
     """Tacker hands over the package that the instance names then, whose objects are not those of the instance."""
-    web.vnfd = make_vnfd(tmp_path / "new", [deployment(1), config_map("settings", a="2")])
+    web.vnfd = web.package([deployment(1), config_map("settings", a="2")])
     web.vnfd.vnfd_id = "other"
     with pytest.raises(sol_ex.SolException, match=r"vnfdId: a MODIFY has named 'other'.*change the current VNF package"):
         web.heal()
@@ -85,9 +81,7 @@ def test_after_a_modify_of_the_vnfd_only_chosen_vnfcs_are_healed(cluster: FakeAp
     assert other in cluster.names("Pod", "default")
 
 
-def test_a_pod_that_is_not_ready_yet_is_waited_for(
-    cluster: FakeApi, web: Instance, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pod_that_is_not_ready_yet_is_waited_for(cluster: FakeApi, web: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operation, "TIMING", Timing(count_every=0.05))
     old = set(cluster.names("Pod", "default"))
     starting: list[str] = []
@@ -154,8 +148,7 @@ def test_a_webhook_that_accepts_no_dry_run_does_not_prevent_a_heal(cluster: Fake
 
 def test_a_replica_that_is_several_pods_is_whole_again(cluster: FakeApi, tmp_path: Path) -> None:
     cluster.put(deployment(2))
-    tab = Instance(cluster, tmp_path, selecting(cluster, 1))
-    tab.instantiate()
+    tab = instantiated(cluster, tmp_path, selecting(cluster, 1))
     owner = controlled_by(cluster.get("CronTab", "default", "tab"))
     cluster.edit("Deployment", "default", "web", lambda live: live["metadata"].update(ownerReferences=[owner]))
     chosen, other = cluster.names("Pod", "default")
@@ -165,12 +158,9 @@ def test_a_replica_that_is_several_pods_is_whole_again(cluster: FakeApi, tmp_pat
     assert vnfcs(tab) == after and other in after and chosen not in after and len(after) == 2
 
 
-def test_the_pods_that_a_status_selects_are_found_again_when_their_object_was_deleted(
-    cluster: FakeApi, tmp_path: Path
-) -> None:
+def test_the_pods_that_a_status_selects_are_found_again_when_their_object_was_deleted(cluster: FakeApi, tmp_path: Path) -> None:
     cluster.put(deployment(2))
-    tab = Instance(cluster, tmp_path, selecting(cluster, 1))
-    tab.instantiate()
+    tab = instantiated(cluster, tmp_path, selecting(cluster, 1))
     cluster.delete("CronTab", "default", "tab")
     tab.heal()
     assert vnfcs(tab) == set(cluster.names("Pod", "default"))
@@ -204,20 +194,16 @@ def test_pods_that_only_the_selector_of_a_status_finds_are_never_deleted(
     cluster: FakeApi, tmp_path: Path, everything: bool, forge: Callable[[dict[str, Any]], None]
 ) -> None:
     cluster.put(deployment(2))
-    tab = Instance(cluster, tmp_path, selecting(cluster, 1))
-    tab.instantiate()
+    tab = instantiated(cluster, tmp_path, selecting(cluster, 1))
     cluster.edit("Deployment", "default", "web", forge)
     assert_pods_stay(cluster, tab, everything)
 
 
 @pytest.mark.parametrize("everything", [False, True])
-def test_the_pods_of_a_restored_copy_of_a_member_are_never_deleted(
-    cluster: FakeApi, tmp_path: Path, everything: bool
-) -> None:
+def test_the_pods_of_a_restored_copy_of_a_member_are_never_deleted(cluster: FakeApi, tmp_path: Path, everything: bool) -> None:
     """The copy has the instance's label and field manager, but the instance has not created it."""
     cluster.put(deployment(2))
-    tab = Instance(cluster, tmp_path, selecting(cluster, 1))
-    tab.instantiate()
+    tab = instantiated(cluster, tmp_path, selecting(cluster, 1))
     member = cluster.get("CronTab", "default", "tab")["metadata"]
     for part in ("labels", "managedFields"):  # an update with both would have its own fields
         cluster.edit("Deployment", "default", "web", lambda live, part=part: live["metadata"].update({part: member[part]}))
@@ -230,8 +216,7 @@ def test_the_pods_of_a_selector_in_the_spec_are_no_vnfcs(cluster: FakeApi, tmp_p
     crd["spec"]["versions"][0]["subresources"]["scale"]["labelSelectorPath"] = ".spec.selector"
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["selector"] = {"type": "string"}
     manifest["spec"]["selector"] = "app=web"
-    tab = Instance(cluster, tmp_path, [crd, manifest])
-    tab.instantiate()
+    tab = instantiated(cluster, tmp_path, [crd, manifest])
     before = set(cluster.names("Pod", "default"))
     assert vnfcs(tab) == {"tab-0"}
     tab.heal()
@@ -264,8 +249,7 @@ def test_an_object_that_was_deleted_is_made_again(api: FakeApi, tab: Instance) -
 def test_what_may_hold_objects_of_others_is_never_deleted(api: FakeApi, tmp_path: Path, manifest: dict[str, Any]) -> None:
     home = copy.deepcopy(manifest)
     home["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Web"}
-    instance = Instance(api, tmp_path, [home, config_map("settings", "home" if home["kind"] == "Namespace" else "default")])
-    instance.instantiate()
+    instance = instantiated(api, tmp_path, [home, config_map("settings", "home" if home["kind"] == "Namespace" else "default")])
     where = home["kind"], None, home["metadata"]["name"]
     before = api.get(*where)["metadata"]["uid"]
     [vnfc] = instance.inst.instantiatedVnfInfo.vnfcResourceInfo
@@ -275,15 +259,19 @@ def test_what_may_hold_objects_of_others_is_never_deleted(api: FakeApi, tmp_path
     assert api.get(*where)["metadata"]["uid"] == before
 
 
+def bare_pod(**spec: Any) -> dict[str, Any]:
+    """It is the VDU."""
+    pod = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i"}], **spec})
+    pod["metadata"] |= {"labels": {"app": "one"}, "annotations": {"k8s-cr-driver/vdu": "Web"}}
+    return pod
+
+
 @pytest.mark.parametrize("chosen", [["one"], []], ids=["chosen", "all"])
 @pytest.mark.parametrize("recreate", [False, True])
 def test_a_bare_pod_that_was_evicted_is_replaced(api: FakeApi, tmp_path: Path, chosen: list[str], recreate: bool) -> None:
     """Database synchronization has taken it out of the record: a failed Pod is no VNFC."""
-    pod = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i"}]})
-    pod["metadata"] |= {"labels": {"app": "one"}, "annotations": {"k8s-cr-driver/vdu": "Web"}}
     controllers.run_workloads(api)
-    instance = Instance(api, tmp_path, [pod])
-    instance.instantiate()
+    instance = instantiated(api, tmp_path, [bare_pod()])
     before = api.get("Pod", "default", "one")["metadata"]["uid"]
     api.set_status("Pod", "default", "one", {"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory"})
     if not chosen:
@@ -295,11 +283,8 @@ def test_a_bare_pod_that_was_evicted_is_replaced(api: FakeApi, tmp_path: Path, c
 
 @pytest.mark.parametrize("is_recorded", [True, False])
 def test_a_bare_pod_that_is_missing_is_created_by_a_heal_of_all(api: FakeApi, tmp_path: Path, is_recorded: bool) -> None:
-    pod = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i"}]})
-    pod["metadata"] |= {"labels": {"app": "one"}, "annotations": {"k8s-cr-driver/vdu": "Web"}}
     controllers.run_workloads(api)
-    instance = Instance(api, tmp_path, [pod])
-    instance.instantiate()
+    instance = instantiated(api, tmp_path, [bare_pod()])
     api.delete("Pod", "default", "one")
     if not is_recorded:
         instance.inst.instantiatedVnfInfo.vnfcResourceInfo = []
@@ -309,9 +294,6 @@ def test_a_bare_pod_that_is_missing_is_created_by_a_heal_of_all(api: FakeApi, tm
 
 def test_a_failed_pod_that_runs_to_its_end_is_healed(api: FakeApi, tmp_path: Path) -> None:
     """It has succeeded at the end of the heal, and is no VNFC then."""
-    spec = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
-    pod = obj("v1", "Pod", "one", "default", spec=spec)
-    pod["metadata"] |= {"labels": {"app": "one"}, "annotations": {"k8s-cr-driver/vdu": "Web"}}
     phases = iter(["Running", "Succeeded"])
 
     def run(live: dict[str, Any]) -> None:
@@ -320,8 +302,7 @@ def test_a_failed_pod_that_runs_to_its_end_is_healed(api: FakeApi, tmp_path: Pat
             api.set_status("Pod", "default", "one", status)
 
     api.react("Pod", run)
-    instance = Instance(api, tmp_path, [pod])
-    instance.instantiate()
+    instance = instantiated(api, tmp_path, [bare_pod(restartPolicy="Never")])
     api.set_status("Pod", "default", "one", {"phase": "Failed", "reason": "Evicted"})
     instance.heal()
     assert api.get("Pod", "default", "one")["status"]["phase"] == "Succeeded"
@@ -358,8 +339,7 @@ def test_a_pod_is_chosen_by_its_vdu_in_a_record_with_names_as_ids(api: FakeApi, 
         manifest = stateful_set("web")
         manifest["metadata"] |= {"namespace": namespace, "annotations": {"k8s-cr-driver/vdu": vdu}}
         several.append(manifest)
-    web = Instance(api, tmp_path, [obj("v1", "Namespace", "blue"), *several], vdus={"Web": "web", "Db": "web"})
-    web.instantiate()
+    web = instantiated(api, tmp_path, [obj("v1", "Namespace", "blue"), *several], vdus={"Web": "web", "Db": "web"})
     for vnfc in web.inst.instantiatedVnfInfo.vnfcResourceInfo:
         vnfc.id = vnfc.computeResource.resourceId
     before = [api.get("Pod", namespace, "web-0")["metadata"]["uid"] for namespace in ("default", "blue")]
@@ -374,8 +354,7 @@ def test_pods_of_an_orphaned_workload_are_replaced(api: FakeApi, tmp_path: Path,
     """`kubectl delete --cascade=orphan` leaves Pods that the workload takes over when a heal creates it again."""
     controllers.run_workloads(api)
     manifest = stateful_set("web", replicas=2) if kind == "StatefulSet" else deployment(2)
-    web = Instance(api, tmp_path, [manifest])
-    web.instantiate()
+    web = instantiated(api, tmp_path, [manifest])
     theirs = obj("v1", "Pod", "web-shell", "default", spec=manifest["spec"]["template"]["spec"], status=RUNNING)
     api.put({**theirs, "metadata": {**theirs["metadata"], "labels": {"app": "web"}}})
     before = {name: api.get("Pod", "default", name)["metadata"]["uid"] for name in api.names("Pod", "default")}
@@ -391,8 +370,7 @@ def test_pods_of_an_orphaned_workload_are_replaced(api: FakeApi, tmp_path: Path,
 def test_a_heal_creates_again_what_has_gone_with_its_crd(cluster: FakeApi, tmp_path: Path) -> None:
     tab = crontab("tab")
     tab["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Web"}
-    blue = Instance(cluster, tmp_path, [crontab_crd(), tab])
-    blue.instantiate()
+    blue = instantiated(cluster, tmp_path, [crontab_crd(), tab])
     cluster.delete("CustomResourceDefinition", None, "crontabs.stable.example.com")
     blue.heal()
     assert cluster.names("CronTab", "default") == ["tab"]
@@ -406,11 +384,10 @@ def test_a_finished_job_that_is_a_vdu_runs_once(cluster: FakeApi, tmp_path: Path
     cluster.react("Job", lambda live: ran.append(live["metadata"]["uid"]) if not live.get("status") else None)
     migrate = job("migrate", "i:1", **{"k8s-cr-driver/vdu": "Web"})
     migrate["metadata"]["labels"] = labels
-    blue = Instance(cluster, tmp_path / "a", [migrate])
-    blue.instantiate()
+    blue = instantiated(cluster, tmp_path / "a", [migrate])
     cluster.delete("Job", "default", "migrate")
     blue.heal()
-    blue.change(make_vnfd(tmp_path / "b", [migrate]))
+    blue.change(blue.package([migrate]))
     blue.heal()
     assert len(set(ran)) == 1
 
@@ -418,8 +395,7 @@ def test_a_finished_job_that_is_a_vdu_runs_once(cluster: FakeApi, tmp_path: Path
 def test_a_heal_of_the_whole_instance_replaces_also_pods_that_the_record_does_not_name(
     cluster: FakeApi, tmp_path: Path
 ) -> None:
-    blue = Instance(cluster, tmp_path, [deployment(2)])
-    blue.instantiate()
+    blue = instantiated(cluster, tmp_path, [deployment(2)])
     cluster.delete("Pod", "default", cluster.names("Pod", "default")[0])
     before = set(cluster.names("Pod", "default"))
     blue.heal()

@@ -20,7 +20,7 @@ from k8s_cr_driver.vnf import surplus
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, crontab, crontab_crd, replaced, stateful_set
-from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.instance import Instance, instantiated
 from tests.lcm.web import deployment, selecting
 
 OURS = f"k8s-cr-driver-{BLUE}"
@@ -35,8 +35,7 @@ def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
 def tab(cluster: FakeApi, tmp_path: Path) -> Instance:
     """A CronTab of size 3, and as many pods: those that its status selects, which a Deployment of somebody else has."""
     cluster.put(deployment(3))
-    made = Instance(cluster, tmp_path, selecting(cluster, 3))
-    made.instantiate()
+    made = instantiated(cluster, tmp_path, selecting(cluster, 3))
     cluster.requests.clear()
     return made
 
@@ -50,8 +49,7 @@ def looks(cluster: FakeApi) -> int:
 
 
 def test_scale_counts_from_what_is_stored(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = Instance(cluster, tmp_path, [deployment(1)])
-    blue.instantiate()
+    blue = instantiated(cluster, tmp_path, [deployment(1)])
     blue.scale("SCALE_OUT", 2)
     assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 5
     assert len(blue.inst.instantiatedVnfInfo.vnfcResourceInfo) == 5
@@ -73,8 +71,7 @@ def with_default(count: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("is_stored", [True, False])
 def test_scale_continues_from_the_default_count_of_the_crd(api: FakeApi, tmp_path: Path, is_stored: bool) -> None:
     """Also of an instance whose record has no count, as earlier versions of this driver stored it."""
-    blue = Instance(api, tmp_path, with_default(5))
-    blue.instantiate()
+    blue = instantiated(api, tmp_path, with_default(5))
     assert vnfcs(blue) == [f"web-{index}" for index in range(5)]
     if not is_stored:
         del blue.inst.instantiatedVnfInfo.metadata["vdu_reses"]["Web"]["spec"]["replicas"]
@@ -110,8 +107,7 @@ def test_a_level_that_the_vnfd_does_not_have_is_refused(
 
 def test_scale_in_below_zero_is_refused(cluster: FakeApi, tmp_path: Path) -> None:
     """A change of package may have set a count that is below the one of the scale level."""
-    blue = Instance(cluster, tmp_path, [deployment(1)])
-    blue.instantiate()
+    blue = instantiated(cluster, tmp_path, [deployment(1)])
     with pytest.raises(sol_ex.SolException, match="numberOfSteps: VDU Web has 1 replicas and cannot lose 2") as refused:
         blue.scale("SCALE_IN")
     assert refused.value.status == 400
@@ -119,8 +115,7 @@ def test_scale_in_below_zero_is_refused(cluster: FakeApi, tmp_path: Path) -> Non
 
 
 def test_a_refused_scale_deletes_nothing_although_the_inventory_is_new(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = Instance(cluster, tmp_path, [deployment(1)])
-    blue.instantiate()
+    blue = instantiated(cluster, tmp_path, [deployment(1)])
     cluster.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
     cluster.fail(faults.field_conflict(), method="PATCH", path="deployments/web", times=9)
     with pytest.raises(sol_ex.SolException, match="others manage fields"):
@@ -133,8 +128,7 @@ def test_a_count_of_0_may_be_left_out_of_the_object(cluster: FakeApi, tmp_path: 
     crd, one = with_default(2)
     del crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["replicas"]["default"]
     one["spec"]["replicas"] = 2
-    blue = Instance(cluster, tmp_path, [crd, one])
-    blue.instantiate()
+    blue = instantiated(cluster, tmp_path, [crd, one])
 
     def leave_out(live: dict[str, Any]) -> None:
         if live["spec"].get("replicas") == 0:
@@ -147,8 +141,7 @@ def test_a_count_of_0_may_be_left_out_of_the_object(cluster: FakeApi, tmp_path: 
 @pytest.mark.parametrize("manager", ["hpa", OURS])
 def test_a_scale_whose_count_is_reset_fails_and_says_by_whom(cluster: FakeApi, tmp_path: Path, manager: str) -> None:
     """A webhook changes the count within the request, so its change is of the manager that has sent it."""
-    blue = Instance(cluster, tmp_path, [deployment(2)])
-    blue.instantiate()
+    blue = instantiated(cluster, tmp_path, [deployment(2)])
 
     def reset(live: dict[str, Any]) -> None:
         if live["spec"]["replicas"] > 2:
@@ -161,8 +154,7 @@ def test_a_scale_whose_count_is_reset_fails_and_says_by_whom(cluster: FakeApi, t
 
 
 def test_rollback_of_scale_ignores_the_options_of_the_request(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = Instance(cluster, tmp_path, [deployment(1)])
-    blue.instantiate()
+    blue = instantiated(cluster, tmp_path, [deployment(1)])
     body = {"type": "SCALE_OUT", "aspectId": "web", "numberOfSteps": 1, "additionalParams": {"wait-timeout": "soon"}}
     req = objects.ScaleVnfRequest.from_dict(body)
     with pytest.raises(sol_ex.SolException, match="wait-timeout"):
@@ -184,8 +176,7 @@ def test_rollback_of_scale_with_a_vdu_that_is_not_part_of_the_instance(cluster: 
 
 
 def test_rollback_of_scale_leaves_the_count_to_the_autoscaler_that_owns_it(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = Instance(cluster, tmp_path, [deployment(1)])
-    blue.instantiate()
+    blue = instantiated(cluster, tmp_path, [deployment(1)])
     autoscaled = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web"}, "spec": {"replicas": 3}}
     with Connection(Endpoint(cluster.url)) as connection:
         connection.request("PUT", "/apis/apps/v1/namespaces/default/deployments/web/scale", body=autoscaled)
@@ -234,41 +225,27 @@ def pods(cluster: FakeApi) -> list[str]:
     return cluster.names("Pod", "default")
 
 
-@pytest.mark.parametrize("granted", [True, False])
-def test_scale_in_removes_the_pods_of_a_deployment_that_the_grant_names(
-    workloads: FakeApi, tmp_path: Path, granted: bool
+@pytest.mark.parametrize(
+    ("requested", "granted", "loses_label"),
+    [([0, 2], [0, 2], False), ([0, 2], None, False), ([0, 1, 2, 3], [0, 1], False), ([0, 1], [0, 1], True)],
+    ids=["as requested", "by Tacker", "by the NFVO", "of an object without its label"],
+)
+def test_scale_in_removes_the_pods_of_a_deployment_that_are_granted_or_else_requested(
+    workloads: FakeApi, tmp_path: Path, requested: list[int], granted: list[int] | None, loses_label: bool
 ) -> None:
-    blue = Instance(workloads, tmp_path, [deployment(4)])
-    blue.instantiate()
-    chosen = [pods(workloads)[0], pods(workloads)[2]]
-    kept = [name for name in pods(workloads) if name not in chosen]
-    blue.scale("SCALE_IN", requested=chosen, granted=chosen if granted else None)
-    assert pods(workloads) == kept == vnfcs(blue)
-
-
-def test_of_the_requested_vnfcs_those_count_that_the_nfvo_grants(workloads: FakeApi, tmp_path: Path) -> None:
-    blue = Instance(workloads, tmp_path, [deployment(4)])
-    blue.instantiate()
+    blue = instantiated(workloads, tmp_path, [deployment(4)])
     every = pods(workloads)
-    blue.scale("SCALE_IN", requested=every, granted=every[:2])
-    assert pods(workloads) == every[2:]
-
-
-def test_scale_in_removes_the_chosen_pods_of_a_deployment_that_has_lost_its_label(
-    workloads: FakeApi, tmp_path: Path
-) -> None:
-    blue = Instance(workloads, tmp_path, [deployment(4)])
-    blue.instantiate()
-    every = pods(workloads)
-    replaced(workloads, "Deployment", "default", "web")
-    blue.scale("SCALE_IN", requested=every[:2], granted=every[:2])
-    assert pods(workloads) == every[2:]
+    if loses_label:
+        replaced(workloads, "Deployment", "default", "web")
+    named = None if granted is None else [every[place] for place in granted]
+    blue.scale("SCALE_IN", requested=[every[place] for place in requested], granted=named)
+    left = [name for place, name in enumerate(every) if place not in (requested if granted is None else granted)]
+    assert pods(workloads) == left == vnfcs(blue)
 
 
 def test_pods_that_an_earlier_scale_in_has_chosen_are_released(workloads: FakeApi, tmp_path: Path) -> None:
     """It may have failed after it had annotated them."""
-    blue = Instance(workloads, tmp_path, [deployment(4)])
-    blue.instantiate()
+    blue = instantiated(workloads, tmp_path, [deployment(4)])
     every = pods(workloads)
     workloads.fail(faults.field_conflict(), method="PATCH", path="deployments/web", when=lambda one: "dryRun" not in one.query)
     with pytest.raises(sol_ex.SolException, match="others manage fields"):
@@ -279,8 +256,7 @@ def test_pods_that_an_earlier_scale_in_has_chosen_are_released(workloads: FakeAp
 
 
 def test_a_scale_in_that_would_be_refused_annotates_nothing(workloads: FakeApi, tmp_path: Path) -> None:
-    blue = Instance(workloads, tmp_path, [deployment(4)])
-    blue.instantiate()
+    blue = instantiated(workloads, tmp_path, [deployment(4)])
     workloads.fail(faults.field_conflict(), method="PATCH", path="deployments/web")
     with pytest.raises(sol_ex.SolException, match="others manage fields"):
         blue.scale("SCALE_IN", requested=pods(workloads)[:2])
@@ -288,8 +264,7 @@ def test_a_scale_in_that_would_be_refused_annotates_nothing(workloads: FakeApi, 
 
 
 def with_ordinals(workloads: FakeApi, tmp_path: Path) -> Instance:
-    blue = Instance(workloads, tmp_path, [stateful_set("web", replicas=4, volumeClaimTemplates=[])])
-    blue.instantiate()
+    blue = instantiated(workloads, tmp_path, [stateful_set("web", replicas=4, volumeClaimTemplates=[])])
     workloads.requests.clear()
     return blue
 
@@ -320,15 +295,19 @@ def test_the_highest_ordinals_of_a_stateful_set_are_the_first_that_tacker_names(
 
 
 @pytest.mark.parametrize("granted", [True, False])
-def test_without_the_permission_to_annotate_only_a_choice_of_the_nfvo_is_refused(
-    workloads: FakeApi, tmp_path: Path, granted: bool
+@pytest.mark.parametrize(
+    "fault",
+    [faults.status(403, "Forbidden"), *(faults.denied("no annotations", code, "Conflict") for code in (403, 406, 409))],
+    ids=["RBAC", "webhook 403", "webhook 406", "webhook 409"],
+)
+def test_where_pods_cannot_be_annotated_only_a_choice_of_the_nfvo_is_refused(
+    workloads: FakeApi, tmp_path: Path, granted: bool, fault: faults.Answer
 ) -> None:
-    blue = Instance(workloads, tmp_path, [deployment(4)])
-    blue.instantiate()
+    blue = instantiated(workloads, tmp_path, [deployment(4)])
     chosen = pods(workloads)[:2]
-    workloads.fail(faults.status(403, "Forbidden"), method="PATCH", path="/pods/", times=2)
+    workloads.fail(fault, method="PATCH", path="/pods/", times=20)
     if granted:
-        with pytest.raises(sol_ex.SolException, match="cannot be annotated, so that a scale in removes it"):
+        with pytest.raises(sol_ex.SolException, match=r"Pod default/\S+: cannot be annotated, so that a scale in removes it"):
             blue.scale("SCALE_IN", requested=chosen, granted=chosen)
     else:
         blue.scale("SCALE_IN", requested=chosen)
@@ -337,37 +316,11 @@ def test_without_the_permission_to_annotate_only_a_choice_of_the_nfvo_is_refused
 
 def test_what_the_nfvo_grants_without_a_request_is_not_removed(workloads: FakeApi, tmp_path: Path) -> None:
     """The grant is another system's: a VNFC counts only if Tacker has requested it and the instance has it."""
-    blue = Instance(workloads, tmp_path, [deployment(4)])
-    blue.instantiate()
+    blue = instantiated(workloads, tmp_path, [deployment(4)])
     workloads.requests.clear()
     blue.scale("SCALE_IN", requested=["another"], granted=["another", pods(workloads)[0]])
     assert len(pods(workloads)) == 2
     assert not workloads.requests.select("PATCH", "/pods/")
-
-
-@pytest.mark.parametrize("code", [403, 406, 409])
-def test_a_webhook_that_refuses_the_annotation_of_a_granted_pod_ends_the_scale_in(
-    cluster: FakeApi, tmp_path: Path, code: int
-) -> None:
-    blue = Instance(cluster, tmp_path, [deployment(5)])
-    blue.instantiate()
-    names = [one.id for one in blue.inst.instantiatedVnfInfo.vnfcResourceInfo][-2:]
-    cluster.fail(faults.denied("no annotations", code, "NotAcceptable"), method="PATCH", path="/pods/", times=9)
-    with pytest.raises(sol_ex.SolException, match=r"Pod default/\S+: cannot be annotated, so that a scale in removes it: adm"):
-        blue.scale("SCALE_IN", requested=names, granted=names)
-    assert len(cluster.names("Pod", "default")) == 5
-
-
-@pytest.mark.parametrize("code", [403, 406, 409])
-def test_a_webhook_that_refuses_the_annotation_of_a_pod_that_is_only_asked_for_ends_no_scale_in(
-    workloads: FakeApi, tmp_path: Path, code: int
-) -> None:
-    blue = Instance(workloads, tmp_path, [deployment(4)])
-    blue.instantiate()
-    chosen = pods(workloads)[:2]
-    workloads.fail(faults.denied("no annotations", code, "Conflict"), method="PATCH", path="/pods/", times=20)
-    blue.scale("SCALE_IN", requested=chosen)
-    assert len(pods(workloads)) == 2
 
 
 def test_no_value_of_a_pod_is_in_the_error_of_a_webhook_that_refuses_to_have_it_annotated(
@@ -375,8 +328,7 @@ def test_no_value_of_a_pod_is_in_the_error_of_a_webhook_that_refuses_to_have_it_
 ) -> None:
     manifest = deployment(5)
     manifest["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "DB", "value": "blue:kMi83jfWq0@db"}]
-    blue = Instance(cluster, tmp_path, [manifest])
-    blue.instantiate()
+    blue = instantiated(cluster, tmp_path, [manifest])
     names = [one.id for one in blue.inst.instantiatedVnfInfo.vnfcResourceInfo][-2:]
     said = 'admission webhook "pods.example.com" denied the request: env DB=blue:kMi83jfWq0@db is not allowed'
     cluster.fail(faults.status(403, "Forbidden", said), method="PATCH", path="/pods/", times=9)
@@ -387,8 +339,7 @@ def test_no_value_of_a_pod_is_in_the_error_of_a_webhook_that_refuses_to_have_it_
 
 def test_a_default_level_whose_id_is_a_number_gives_its_count(cluster: FakeApi, tmp_path: Path) -> None:
     """YAML reads an id without quotes as a number. Tacker takes the scale levels from it, too."""
-    blue = Instance(cluster, tmp_path, [deployment(1)], levels={1: 3, 2: 5})
-    blue.instantiate()
+    instantiated(cluster, tmp_path, [deployment(1)], levels={1: 3, 2: 5})
     assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 3
 
 
@@ -411,9 +362,8 @@ def test_targets_of_a_level_that_are_no_list_of_vdus_are_refused(cluster: FakeAp
 
 def test_after_a_modify_of_the_vnfd_a_scale_is_refused(cluster: FakeApi, tmp_path: Path) -> None:
     """Tacker hands over the package that the instance names then, whose deltas are not those of the instance's levels."""
-    blue = Instance(cluster, tmp_path / "old", [deployment(1)])
-    blue.instantiate()
-    blue.vnfd = make_vnfd(tmp_path / "new", [deployment(1)], delta=4)
+    blue = instantiated(cluster, tmp_path / "old", [deployment(1)])
+    blue.vnfd = blue.package([deployment(1)], delta=4)
     blue.vnfd.vnfd_id = "other"
     with pytest.raises(sol_ex.SolException, match=r"vnfdId: a MODIFY has named 'other'.*change the current VNF package"):
         blue.scale("SCALE_OUT")
