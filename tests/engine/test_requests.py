@@ -7,12 +7,13 @@ import sys
 
 import pytest
 
+from k8s_cr_driver.engine.report import progress_log
 from k8s_cr_driver.engine.run import reconcile
 from k8s_cr_driver.journal import fence
 from k8s_cr_driver.kube import backoff, watch
 from k8s_cr_driver.objects.keys import Object
-from tests.fake_api import FakeApi, controllers
-from tests.instance import CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, deployment, obj, status
+from tests.fake_api import FakeApi, controllers, faults
+from tests.instance import CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, deployment, obj, status, wait_for
 
 PACKAGE = [
     crontab_crd(),
@@ -104,6 +105,22 @@ def test_nothing_is_requested_while_a_run_waits(api: FakeApi) -> None:
     for name in ("one", "two"):
         api.set_status("CronTab", "default", name, status())
     run.result(10)
+
+
+def test_a_line_about_a_wait_looks_below_the_worst_objects_only(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of thousands that are not ready it names one."""
+    monkeypatch.setattr(progress_log, "LOOKED_AT", 5)
+    monkeypatch.setattr(progress_log, "FIRST_LINE", 1.0)
+    caplog.set_level("INFO", progress_log.__name__)
+    api.fail(faults.unavailable(), method="PATCH", path="deployments/web-9", times=1000)
+    blue = Instance(api.url)
+    run = blue.start([deployment(f"web-{number}", f"web-{number}") for number in range(30)])
+    wait_for(api, lambda: "waiting for 30 objects, the first cause: Deployment.apps default/web-9: " in caplog.text)
+    assert len(api.requests.select("GET", "/pods", watch=False)) <= 5 * caplog.text.count("the first cause")
+    blue.end()
+    assert "30 of 30 objects" in str(run.exception(30))
 
 
 def test_the_connections_of_a_run_are_bounded(api: FakeApi) -> None:

@@ -8,6 +8,7 @@ each line comes after twice as long a pause as the one before.
 from __future__ import annotations
 
 import contextlib
+import heapq
 import itertools
 import time
 from collections.abc import Iterable, Sequence
@@ -22,16 +23,21 @@ from k8s_cr_driver.engine.report.clouds import Clouds
 from k8s_cr_driver.engine.report.diagnosis import Findings, Seen, search
 from k8s_cr_driver.engine.report.not_ready import NotReady, Report
 from k8s_cr_driver.engine.run.loop import Overdue, Run
-from k8s_cr_driver.engine.run.nodes import Desired, ToDelete
+from k8s_cr_driver.engine.run.nodes import Desired, Phase, ToDelete
 from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.sent_values import SentValues
+from k8s_cr_driver.objects.keys import ObjectKey
+from k8s_cr_driver.resources.health import State
 
 LOG = logs.logger(__name__)
 
 FIRST_LINE = 40.0
 """Seconds until the first log line about what the run waits for, which can say that nobody acts (`silence.PATIENCE`)."""
+
+LOOKED_AT = 100
+"""Objects that a log line is chosen from, the worst: a search costs each of them a list, and its report a millisecond."""
 
 SEARCH_SECONDS = 30.0
 """Seconds for which what is below the objects is read: a server may be slow with each of many lists."""
@@ -44,6 +50,12 @@ def _with_webhook(client: Client, report: Report) -> Report:
 
 def _with_line(report: Report, line: str) -> Report:
     return replace(report, message=f"{report.message}; if it is ready as it is, annotate it with {line}")
+
+
+def _rank(node: Desired | ToDelete) -> tuple[bool, bool, bool, ObjectKey]:
+    """Sorts worst first by what the run knows, without a search: failed, in trouble, waiting, waiting for others."""
+    has_failed = isinstance(node, Desired) and node.health.state is State.FAILED
+    return not has_failed, not node.in_trouble, node.phase is Phase.BLOCKED, node.key
 
 
 class Timeouts:
@@ -132,9 +144,10 @@ class Timeouts:
     async def _log(self) -> None:
         for doublings in itertools.count():
             await self._loop.pause(FIRST_LINE * 2**doublings)
-            seen = list(map(Seen.of, self.open_nodes()))
+            nodes = self.open_nodes()
+            seen = list(map(Seen.of, heapq.nsmallest(LOOKED_AT, nodes, key=_rank)))
             with contextlib.suppress(DriverError):
                 found = await self._loop.call(self._reports, seen) if seen else self._informers.unlisted()
                 if found:
                     what = "%s: waiting for %d objects, the first cause: %s"
-                    LOG.info(what, self._operation.id, len(seen) or len(found), found[0])
+                    LOG.info(what, self._operation.id, len(nodes) or len(found), found[0])
