@@ -14,7 +14,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object
 from tests.capi import clusters
 from tests.fake_api import FakeApi
 from tests.instance import obj
-from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.instance import Instance, instantiated
 
 
 @pytest.fixture
@@ -33,12 +33,11 @@ def replicas(api: FakeApi) -> int:
 
 
 def test_a_control_plane_is_scaled_in_odd_numbers_only(api: FakeApi, tmp_path: Path) -> None:
-    blue = Instance(api, tmp_path, [control_plane(1)])
-    blue.instantiate()
+    blue = instantiated(api, tmp_path, [control_plane(1)])
     blue.scale("SCALE_OUT")
     assert replicas(api) == 3
     api.requests.clear()
-    blue.vnfd = make_vnfd(tmp_path / "by-one", [control_plane(1)], delta=1)
+    blue.vnfd = blue.package([control_plane(1)], delta=1)
     with pytest.raises(sol_ex.SolException, match=r"spec\.replicas: cannot be 4: etcd") as refused:
         blue.scale("SCALE_OUT")
     assert refused.value.status == 400
@@ -74,16 +73,13 @@ def test_a_change_of_package_to_an_even_control_plane_is_refused(api: FakeApi, t
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_a_count_that_the_cluster_autoscaler_sets_is_not_taken_by_force(
-    api: FakeApi, tmp_path: Path, force: bool
-) -> None:
+def test_a_count_that_the_cluster_autoscaler_sets_is_not_taken_by_force(api: FakeApi, tmp_path: Path, force: bool) -> None:
     for kind in ("MachineDeployment", "MachineSet"):
         scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
         api.put(clusters.crd(GroupKind("cluster.x-k8s.io", kind), scale=scale))
     workers = obj("cluster.x-k8s.io/v1", "MachineDeployment", "web", spec={"replicas": 2, "minReadySeconds": 1})
     workers["metadata"]["annotations"] = {"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size": "9"}
-    blue = Instance(api, tmp_path, [workers])
-    blue.instantiate()
+    blue = instantiated(api, tmp_path, [workers])
     path = "/apis/cluster.x-k8s.io/v1/namespaces/default/machinedeployments/web"
     with Connection(Endpoint(api.url)) as connection:
         connection.request("PATCH", f"{path}/scale", body={"spec": {"replicas": 5}}, content_type=MERGE)
@@ -112,9 +108,7 @@ def plain(api: FakeApi, tmp_path: Path) -> Instance:
     for kind in ("Cluster", "MachineDeployment", "MachineSet"):
         api.put(clusters.crd(GroupKind("cluster.x-k8s.io", kind)))
     clusters.serve_clusters(api)
-    plain = Instance(api, tmp_path / "v1.35", upgradable("v1.35.0"))
-    plain.instantiate()
-    return plain
+    return instantiated(api, tmp_path / "v1.35", upgradable("v1.35.0"))
 
 
 def versions(api: FakeApi) -> tuple[str, str]:
@@ -133,17 +127,17 @@ def versions(api: FakeApi) -> tuple[str, str]:
     ],
 )
 def test_a_skip_a_downgrade_and_newer_workers_are_refused_before_anything_is_written(
-    api: FakeApi, plain: Instance, tmp_path: Path, package: list[Object], words: str
+    api: FakeApi, plain: Instance, package: list[Object], words: str
 ) -> None:
     api.requests.clear()
     with pytest.raises(sol_ex.SolException, match=words) as refused:
-        plain.change(make_vnfd(tmp_path / "new", package))
+        plain.change(plain.package(package))
     assert refused.value.status == 400
     assert not api.requests.writes
 
 
-def test_workers_are_upgraded_after_the_control_plane(api: FakeApi, plain: Instance, tmp_path: Path) -> None:
-    new = make_vnfd(tmp_path / "new", upgradable("v1.36.0"))
+def test_workers_are_upgraded_after_the_control_plane(api: FakeApi, plain: Instance) -> None:
+    new = plain.package(upgradable("v1.36.0"))
     upgrading = {"conditions": [{"type": "Available", "status": "True"}], "version": "v1.35.0"}
     api.set_status("KubeadmControlPlane", "default", "web", upgrading)
     stored = plain.inst.obj_clone()
@@ -159,18 +153,16 @@ def test_workers_are_upgraded_after_the_control_plane(api: FakeApi, plain: Insta
     assert versions(api) == ("v1.35.0", "v1.35.0")
 
 
-def test_a_version_is_not_skipped_by_two_changes_of_which_the_first_has_failed(
-    api: FakeApi, plain: Instance, tmp_path: Path
-) -> None:
+def test_a_version_is_not_skipped_by_two_changes_of_which_the_first_has_failed(api: FakeApi, plain: Instance) -> None:
     conditions = [{"type": "Available", "status": "True"}]
     former = {"conditions": conditions, "version": "v1.35.0", "versions": [{"version": "v1.35.0", "replicas": 1}]}
     api.set_status("KubeadmControlPlane", "default", "web", former)
     with pytest.raises(sol_ex.SolException):
-        plain.change(make_vnfd(tmp_path / "v1.36", upgradable("v1.36.0")), **{"wait-timeout": 2})
+        plain.change(plain.package(upgradable("v1.36.0")), **{"wait-timeout": 2})
     with pytest.raises(sol_ex.SolException, match=r"cannot change from v1\.35\.0 to v1\.37\.0"):
-        plain.change(make_vnfd(tmp_path / "v1.37", upgradable("v1.37.0")), **{"wait-timeout": 2})
+        plain.change(plain.package(upgradable("v1.37.0")), **{"wait-timeout": 2})
 
 
-def test_workers_alone_are_not_downgraded(plain: Instance, tmp_path: Path) -> None:
+def test_workers_alone_are_not_downgraded(plain: Instance) -> None:
     with pytest.raises(sol_ex.SolException, match="downgrade"):
-        plain.change(make_vnfd(tmp_path / "older", upgradable("v1.35.0", "v1.34.0")))
+        plain.change(plain.package(upgradable("v1.35.0", "v1.34.0")))

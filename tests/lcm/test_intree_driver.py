@@ -84,30 +84,22 @@ def writes(cluster: FakeApi) -> list[str]:
     return [request.path for request in cluster.requests if request.method != "GET"]
 
 
+GROUPS = {
+    "CoreV1Api": "", "AppsV1Api": "apps", "AutoscalingV1Api": "autoscaling", "BatchV1Api": "batch",
+    **{f"{name}V1Api": f"{name.lower()}.k8s.io" for name in ("Apiregistration", "Coordination", "Networking", "Scheduling")},
+    "RbacAuthorizationV1Api": "rbac.authorization.k8s.io", "StorageV1Api": "storage.k8s.io",
+}
+"""Class of Tacker's client -> API group."""
+
+
 def test_the_kinds_are_those_of_which_tackers_driver_makes_objects() -> None:
     made = {
-        GroupKind(_group(cls.api_class.__name__), name)
+        GroupKind(GROUPS[cls.api_class.__name__], name)
         for name, cls in inspect.getmembers(kubernetes_resource, inspect.isclass)
         if issubclass(cls, kubernetes_resource.NamespacedResource | kubernetes_resource.ClusterResource)
         and cls not in (kubernetes_resource.NamespacedResource, kubernetes_resource.ClusterResource)
     }
     assert {kind for kind in intree_driver.KINDS if kind.kind not in ("Binding", "LocalSubjectAccessReview")} == made
-
-
-def _group(api_class: str) -> str:
-    return {
-        "CoreV1Api": "",
-        "AppsV1Api": "apps",
-        "AutoscalingV1Api": "autoscaling",
-        "BatchV1Api": "batch",
-    }.get(api_class) or {
-        "ApiregistrationV1Api": "apiregistration.k8s.io",
-        "CoordinationV1Api": "coordination.k8s.io",
-        "NetworkingV1Api": "networking.k8s.io",
-        "RbacAuthorizationV1Api": "rbac.authorization.k8s.io",
-        "SchedulingV1Api": "scheduling.k8s.io",
-        "StorageV1Api": "storage.k8s.io",
-    }.get(api_class, "")
 
 
 def test_objects_are_placed_as_tackers_driver_places_them(cluster: FakeApi, tmp_path: Path) -> None:
@@ -180,7 +172,7 @@ def test_heal_of_all_finds_the_objects_where_tacker_has_put_them(cluster: FakeAp
 def test_a_new_package_adds_changes_and_prunes(cluster: FakeApi, tmp_path: Path) -> None:
     blue = intree_instance(cluster, tmp_path / "old", config_map("kept", x="1", y="1"), config_map("dropped"))
     blue.scale("SCALE_OUT")
-    blue.change(make_vnfd(tmp_path / "new", [deployment(1), config_map("kept", x="2"), config_map("added")]))
+    blue.change(blue.package([deployment(1), config_map("kept", x="2"), config_map("added")]))
     assert config_maps(cluster) == {"kept", "added"}
     assert cluster.get("ConfigMap", "default", "kept")["data"] == {"x": "2"}
     assert replicas(cluster) == 3
@@ -188,7 +180,7 @@ def test_a_new_package_adds_changes_and_prunes(cluster: FakeApi, tmp_path: Path)
 
 def test_a_new_package_as_the_first_touch_prunes_what_tacker_made(cluster: FakeApi, tmp_path: Path) -> None:
     blue = intree_instance(cluster, tmp_path / "old", config_map("dropped"), obj("v1", "ServiceAccount", "dropped"))
-    blue.change(make_vnfd(tmp_path / "new", [deployment(1)]))
+    blue.change(blue.package([deployment(1)]))
     assert config_maps(cluster) == set()
     assert "dropped" not in cluster.names("ServiceAccount", "default")
 
@@ -199,7 +191,7 @@ def test_rollback_of_a_change_that_tackers_driver_began(cluster: FakeApi, tmp_pa
     stored = blue.inst.obj_clone()
     changed = deployment(1)
     changed["spec"]["template"]["spec"]["containers"][0]["image"] = "web:2"
-    blue.change(make_vnfd(tmp_path / "new", [changed]), **{"lcm-kubernetes-def-files": ["Files/kubernetes/all.yaml"]})
+    blue.change(blue.package([changed]), **{"lcm-kubernetes-def-files": ["Files/kubernetes/all.yaml"]})
     blue.inst = stored  # the management driver has failed: Tacker saves the instance only after success
     blue.switch()
     blue.roll_back_change()
@@ -243,7 +235,7 @@ def test_what_a_controller_in_python_has_made_stays(cluster: FakeApi, tmp_path: 
     made = claim("data", tacker_vnf_instance_id=BLUE)
     made["metadata"]["ownerReferences"] = [controlled_by(owner)]
     uid = cluster.put(made, manager=intree_driver.MANAGER)["metadata"]["uid"]
-    blue.change(make_vnfd(tmp_path / "new", [deployment(1)]))
+    blue.change(blue.package([deployment(1)]))
     blue.scale("SCALE_OUT")
     assert cluster.get("PersistentVolumeClaim", "default", "data")["metadata"]["uid"] == uid
 
@@ -359,7 +351,7 @@ def test_tackers_driver_terminates_what_it_made_and_ours_scaled_healed_and_chang
     blue = intree_instance(cluster, tmp_path / "old", config_map("a"))
     blue.scale("SCALE_OUT")
     blue.heal(*cluster.names("Pod", "default"))
-    blue.vnfd = make_vnfd(tmp_path / "new", [deployment(1), config_map("b")])
+    blue.vnfd = blue.package([deployment(1), config_map("b")])
     blue.change(blue.vnfd)
     blue.switch()
     blue.scale("SCALE_IN")
@@ -520,10 +512,10 @@ def test_an_object_that_no_apply_can_touch_is_scaled_healed_changed_and_terminat
     assert first not in cluster.names("Pod", "default")
     assert cluster.get("Deployment", "default", "web")["spec"]["template"] == before
     with pytest.raises(sol_ex.SolException, match=r"Files/kubernetes/all\.yaml.*same containerPort, protocol"):
-        blue.change(make_vnfd(tmp_path / "again", [with_two_names_of_a_port()]))
+        blue.change(blue.package([with_two_names_of_a_port()]))
     fixed = with_two_names_of_a_port()
     fixed["spec"]["template"]["spec"]["containers"][0]["ports"].pop()
-    blue.vnfd = make_vnfd(tmp_path / "fixed", [fixed])
+    blue.vnfd = blue.package([fixed])
     blue.change(blue.vnfd)
     blue.scale("SCALE_OUT")
     assert replicas(cluster) == 5

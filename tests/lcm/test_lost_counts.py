@@ -15,7 +15,7 @@ from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults
 from tests.instance import config_map, obj
-from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.instance import Instance, instantiated, make_vnfd
 from tests.lcm.synced import Synced
 
 CRD = "/customresourcedefinitions/olds.stable.example.com"
@@ -49,8 +49,7 @@ def size(api: FakeApi, kind: str = "Old") -> int:
 @pytest.fixture
 def scaled(api: FakeApi, tmp_path: Path) -> Instance:
     """From 1 to 5."""
-    blue = Instance(api, tmp_path / "old", [crd("Old"), web("Old"), config_map("a")])
-    blue.instantiate()
+    blue = instantiated(api, tmp_path / "old", [crd("Old"), web("Old"), config_map("a")])
     blue.scale("SCALE_OUT", 2)
     return blue
 
@@ -62,8 +61,7 @@ def test_a_change_does_not_believe_one_404_of_the_crd(
 ) -> None:
     if not is_packaged:
         api.put(crd("Old"))
-    blue = Instance(api, tmp_path / "old", [crd("Old")] * is_packaged + [web("Old", **{"k8s-cr-driver/vdu": "Web"})])
-    blue.instantiate()
+    blue = instantiated(api, tmp_path / "old", [crd("Old")] * is_packaged + [web("Old", **{"k8s-cr-driver/vdu": "Web"})])
     blue.scale("SCALE_OUT", 2)
     api.fail(fault(), method="GET", path=CRD)
     blue.change(blue.vnfd)
@@ -73,8 +71,7 @@ def test_a_change_does_not_believe_one_404_of_the_crd(
 
 def test_a_change_is_refused_that_cannot_set_the_count(api: FakeApi, tmp_path: Path) -> None:
     api.put(crd("Old"))
-    blue = Instance(api, tmp_path / "old", [web("Old", **{"k8s-cr-driver/vdu": "Web"})])
-    blue.instantiate()
+    blue = instantiated(api, tmp_path / "old", [web("Old", **{"k8s-cr-driver/vdu": "Web"})])
     blue.scale("SCALE_OUT", 2)
     api.fail(faults.status(403, "Forbidden"), method="GET", path=CRD)
     with pytest.raises(sol_ex.SolException, match=r"Its count of 5 cannot be set.*get customresourcedefinitions"):
@@ -118,8 +115,7 @@ def test_a_rollback_is_possible_for_an_account_that_never_could_read_the_crd(api
     """Its record has no count, and the level has that of the manifest."""
     api.put(crd("Old"))
     annotations = {"k8s-cr-driver/vdu": "Web", "k8s-cr-driver/ready-when": "stored"}
-    blue = Instance(api, tmp_path, [web("Old", **annotations)], levels={"small": 1})
-    blue.instantiate()
+    blue = instantiated(api, tmp_path, [web("Old", **annotations)], levels={"small": 1})
     del blue.inst.instantiatedVnfInfo.metadata["k8s_cr"]["counts"]
     api.knobs.denied.add(("get", "apiextensions.k8s.io", "customresourcedefinitions", "*"))
     blue.change(blue.vnfd)
@@ -206,7 +202,7 @@ def test_a_rollback_of_a_change_that_has_moved_the_count_restores_a_count_of_one
     changed = web("Old", **{"k8s-cr-driver/vdu": "Web", "k8s-cr-driver/ready-when": "stored"})
     refuse_last(api)
     with pytest.raises(sol_ex.SolException, match="no"):
-        blue.change(make_vnfd(tmp_path / "new", [moved, {**changed, "spec": {"count": 5}}, last]))
+        blue.change(blue.package([moved, {**changed, "spec": {"count": 5}}, last]))
     blue.inst = stored
     blue.roll_back_change()
     assert size(api) == 1

@@ -18,7 +18,7 @@ from k8s_cr_driver.vnf.rotation import CONTENT
 from tests.capi import clusters
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import job, obj
-from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.instance import Instance, instantiated
 
 INFRASTRUCTURE, BOOTSTRAP = "infrastructure.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io"
 
@@ -50,9 +50,7 @@ def blue(api: FakeApi, tmp_path: Path) -> Instance:
         for kind in kinds:
             api.put(clusters.crd(GroupKind(group, kind)))
     api.put(clusters.crd(clusters.CONTROL_PLANES))
-    blue = Instance(api, tmp_path / "blue", package())
-    blue.instantiate()
-    return blue
+    return instantiated(api, tmp_path / "blue", package())
 
 
 def references(api: FakeApi) -> tuple[str, str, str]:
@@ -82,10 +80,8 @@ def test_a_new_instance_has_the_names_of_its_package(api: FakeApi, blue: Instanc
     assert templates(api) == ["web", "workers", "workers"]
 
 
-def test_a_changed_machine_template_gets_a_name_of_its_own_and_the_former_is_removed(
-    api: FakeApi, blue: Instance, tmp_path: Path
-) -> None:
-    blue.change(make_vnfd(tmp_path / "new", package("big")))
+def test_a_changed_machine_template_gets_a_name_of_its_own_and_the_former_is_removed(api: FakeApi, blue: Instance) -> None:
+    blue.change(blue.package(package("big")))
     control_plane, workers, bootstrap = references(api)
     assert (control_plane, bootstrap) == ("web", "workers")
     assert workers.startswith("workers-")
@@ -93,10 +89,8 @@ def test_a_changed_machine_template_gets_a_name_of_its_own_and_the_former_is_rem
     assert api.get("DevMachineTemplate", "default", workers)["spec"]["template"]["spec"] == {"size": "big"}
 
 
-def test_what_waits_for_a_changed_template_waits_for_it_under_its_new_name(
-    api: FakeApi, blue: Instance, tmp_path: Path
-) -> None:
-    blue.change(make_vnfd(tmp_path / "new", [*package("big"), after_workers("last")]))
+def test_what_waits_for_a_changed_template_waits_for_it_under_its_new_name(api: FakeApi, blue: Instance) -> None:
+    blue.change(blue.package([*package("big"), after_workers("last")]))
     needed = api.get("ConfigMap", "default", "last")["metadata"]["annotations"][DEPENDS_ON].split(",")
     workers = references(api)[1]
     assert needed == [
@@ -110,12 +104,12 @@ def test_what_waits_for_a_changed_template_waits_for_it_under_its_new_name(
 
 @pytest.mark.parametrize("is_listed", [True, False])
 def test_a_template_is_not_changed_in_place_because_it_was_not_found_once(
-    api: FakeApi, blue: Instance, tmp_path: Path, is_listed: bool
+    api: FakeApi, blue: Instance, is_listed: bool
 ) -> None:
     """A load balancer without an API server responds 404 to every path; one that starts may forbid what it allows later."""
     fault = faults.page_not_found() if is_listed else faults.status(403, "Forbidden")
     api.fail(fault, method="GET", path="/kubeadmconfigtemplates", when=lambda request: "watch" not in str(request.query))
-    new = make_vnfd(tmp_path / "new", package(user="root"))
+    new = blue.package(package(user="root"))
     if is_listed:
         blue.change(new)
         assert references(api)[2].startswith("workers-")
@@ -126,30 +120,28 @@ def test_a_template_is_not_changed_in_place_because_it_was_not_found_once(
         assert former["spec"]["template"]["spec"] == {"user": "admin"}
 
 
-def test_a_changed_bootstrap_template_gets_one_too(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
-    blue.change(make_vnfd(tmp_path / "new", package(user="root")))
+def test_a_changed_bootstrap_template_gets_one_too(api: FakeApi, blue: Instance) -> None:
+    blue.change(blue.package(package(user="root")))
     control_plane, workers, bootstrap = references(api)
     assert (control_plane, workers) == ("web", "workers")
     assert templates(api) == ["web", "workers", bootstrap]
     assert bootstrap.startswith("workers-")
 
 
-def test_a_name_stays_as_long_as_the_content_does(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
-    blue.vnfd = make_vnfd(tmp_path / "new", package("big"))
+def test_a_name_stays_as_long_as_the_content_does(api: FakeApi, blue: Instance) -> None:
+    blue.vnfd = blue.package(package("big"))
     blue.change(blue.vnfd)
     changed = references(api)
     blue.change(blue.vnfd)
     blue.heal()
     assert references(api) == changed
-    blue.change(make_vnfd(tmp_path / "newer", package("bigger")))
+    blue.change(blue.package(package("bigger")))
     assert references(api)[1] not in ("workers", changed[1])
     assert len(templates(api)) == 3
 
 
-def test_a_heal_creates_a_deleted_template_under_the_name_that_is_used(
-    api: FakeApi, blue: Instance, tmp_path: Path
-) -> None:
-    blue.vnfd = make_vnfd(tmp_path / "new", package("big"), vdus={"Web": "web", "Workers": "workers"})
+def test_a_heal_creates_a_deleted_template_under_the_name_that_is_used(api: FakeApi, blue: Instance) -> None:
+    blue.vnfd = blue.package(package("big"), vdus={"Web": "web", "Workers": "workers"})
     blue.change(blue.vnfd)
     before, used = templates(api), references(api)[1]
     api.delete("DevMachineTemplate", "default", used)
@@ -157,12 +149,12 @@ def test_a_heal_creates_a_deleted_template_under_the_name_that_is_used(
     assert templates(api) == before
 
 
-def test_a_rollback_returns_to_the_former_template(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
+def test_a_rollback_returns_to_the_former_template(api: FakeApi, blue: Instance) -> None:
     stored = blue.inst.obj_clone()
     last = after_workers("last")
     api.fail(faults.status(400, "BadRequest", "no"), path="/configmaps/last", times=9)
     with pytest.raises(sol_ex.SolException, match="default/last: no"):
-        blue.change(make_vnfd(tmp_path / "new", [*package("big"), last]))
+        blue.change(blue.package([*package("big"), last]))
     changed = references(api)[1]
     assert changed in templates(api) and templates(api).count("workers") == 2, "the former one stays until the end"
     blue.inst = stored
@@ -171,11 +163,9 @@ def test_a_rollback_returns_to_the_former_template(api: FakeApi, blue: Instance,
     assert templates(api) == ["web", "workers", "workers"]
 
 
-def test_a_rollback_after_the_end_of_the_change_creates_the_former_template_again(
-    api: FakeApi, blue: Instance, tmp_path: Path
-) -> None:
+def test_a_rollback_after_the_end_of_the_change_creates_the_former_template_again(api: FakeApi, blue: Instance) -> None:
     stored = blue.inst.obj_clone()
-    blue.change(make_vnfd(tmp_path / "new", package("big")))
+    blue.change(blue.package(package("big")))
     blue.inst = stored
     blue.roll_back_change()
     control_plane, workers, bootstrap = references(api)
@@ -184,9 +174,7 @@ def test_a_rollback_after_the_end_of_the_change_creates_the_former_template_agai
     assert len(templates(api)) == 3
 
 
-def test_of_a_template_that_was_applied_without_a_digest_the_fields_are_compared(
-    api: FakeApi, blue: Instance, tmp_path: Path
-) -> None:
+def test_of_a_template_that_was_applied_without_a_digest_the_fields_are_compared(api: FakeApi, blue: Instance) -> None:
     def without_digest(live: Object) -> None:
         del live["metadata"]["annotations"][CONTENT]
         live["spec"]["template"]["spec"]["default"] = True
@@ -195,18 +183,18 @@ def test_of_a_template_that_was_applied_without_a_digest_the_fields_are_compared
     blue.change(blue.vnfd)
     assert references(api)[1] == "workers"
     api.edit("DevMachineTemplate", "default", "workers", without_digest)
-    blue.change(make_vnfd(tmp_path / "new", package("big")))
+    blue.change(blue.package(package("big")))
     assert references(api)[1] != "workers"
 
 
-def test_a_template_that_has_lost_its_label_is_known_by_its_name(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
+def test_a_template_that_has_lost_its_label_is_known_by_its_name(api: FakeApi, blue: Instance) -> None:
     """As after `kubectl replace`: a changed one gets a name of its own, and one that has not changed keeps the one it has."""
 
     def lose_label(kind: str, name: str) -> None:
         api.edit(kind, "default", name, lambda live: live["metadata"].update(labels={}))
 
     lose_label("KubeadmConfigTemplate", "workers")
-    changed = make_vnfd(tmp_path / "new", package(user="root"))
+    changed = blue.package(package(user="root"))
     blue.change(changed)
     used = references(api)[2]
     assert used.startswith("workers-")
@@ -216,25 +204,25 @@ def test_a_template_that_has_lost_its_label_is_known_by_its_name(api: FakeApi, b
     assert templates(api) == ["web", "workers", used]
 
 
-def test_a_read_of_a_template_that_fails_for_a_moment_is_repeated(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
-    blue.change(make_vnfd(tmp_path / "new", package("big", "root")))
+def test_a_read_of_a_template_that_fails_for_a_moment_is_repeated(api: FakeApi, blue: Instance) -> None:
+    blue.change(blue.package(package("big", "root")))
     api.fail(faults.status(503, "ServiceUnavailable", "a moment"), path="/kubeadmconfigtemplates/workers", times=1)
-    blue.change(make_vnfd(tmp_path / "newer", package("bigger", "nobody")))
+    blue.change(blue.package(package("bigger", "nobody")))
     _, workers, bootstrap = references(api)
     assert workers.count("-") == bootstrap.count("-") == 1
 
 
-def test_a_template_of_somebody_else_is_not_taken_for_a_former_one(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
+def test_a_template_of_somebody_else_is_not_taken_for_a_former_one(api: FakeApi, blue: Instance) -> None:
     api.put(obj(f"{INFRASTRUCTURE}/v1", "DevMachineTemplate", "theirs", "default", spec={"template": {}}))
     theirs = obj(f"{INFRASTRUCTURE}/v1", "DevMachineTemplate", "theirs", spec={"template": {"spec": {}}})
     with pytest.raises(sol_ex.SolException, match="default/theirs exists already"):
-        blue.change(make_vnfd(tmp_path / "new", [*package(), theirs]))
+        blue.change(blue.package([*package(), theirs]))
 
 
-def test_a_template_that_is_to_be_replaced_keeps_its_name(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
+def test_a_template_that_is_to_be_replaced_keeps_its_name(api: FakeApi, blue: Instance) -> None:
     new = package("big")
     new[3]["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
-    blue.change(make_vnfd(tmp_path / "new", new))
+    blue.change(blue.package(new))
     assert references(api)[1] == "workers"
     assert api.get("DevMachineTemplate", "default", "workers")["spec"]["template"]["spec"] == {"size": "big"}
 
@@ -256,9 +244,7 @@ def with_class(api: FakeApi, folder: Path, *manifests: Object) -> Instance:
     for other in (clusters.CONTROL_PLANES, GroupKind(INFRASTRUCTURE, "DevMachineTemplate")):
         api.put(clusters.crd(other))
     clusters.serve_clusters(api)
-    red = Instance(api, folder / "red", list(manifests))
-    red.instantiate()
-    return red
+    return instantiated(api, folder / "red", list(manifests))
 
 
 @pytest.mark.parametrize("references", [{}, {"class": "quick"}])
@@ -269,11 +255,11 @@ def test_a_class_whose_template_has_changed_gets_a_name_that_its_cluster_takes(
     red = with_class(api, tmp_path, *of_a_class(**references))
     stored = red.inst.obj_clone()
     assert named(api) == ["quick", "quick", "web"]
-    red.change(make_vnfd(tmp_path / "new", of_a_class("big", **references)))
+    red.change(red.package(of_a_class("big", **references)))
     class_, used, template = named(api)
     assert class_ == used != "quick" and template != "web"
     assert api.get("ClusterClass", "default", used)["spec"]["controlPlane"]["templateRef"]["name"] == template
-    red.change(make_vnfd(tmp_path / "same", of_a_class("big", **references)))
+    red.change(red.package(of_a_class("big", **references)))
     assert named(api) == [class_, used, template]
     red.inst = stored
     red.roll_back_change()
@@ -293,7 +279,7 @@ def test_a_changed_template_of_any_kind_reaches_the_cluster_of_a_class(api: Fake
 
     api.put(clusters.crd(GroupKind(INFRASTRUCTURE, kind)))
     red = with_class(api, tmp_path, *with_template("small"))
-    red.change(make_vnfd(tmp_path / "new", with_template("big")))
+    red.change(red.package(with_template("big")))
     class_, used = named(api)
     (template,) = api.names(kind)
     assert class_ == used != "quick" and template != "web"
@@ -309,7 +295,7 @@ def named(api: FakeApi) -> list[str]:
 
 def test_a_class_that_no_cluster_of_the_package_has_keeps_its_name(api: FakeApi, tmp_path: Path) -> None:
     red = with_class(api, tmp_path, *of_a_class()[1:])
-    red.change(make_vnfd(tmp_path / "new", of_a_class("big")[1:]))
+    red.change(red.package(of_a_class("big")[1:]))
     assert api.names("ClusterClass") == ["quick"]
     assert api.names("DevMachineTemplate") != ["web"]
 
@@ -318,31 +304,27 @@ PAUSES = [{"spec": {"paused": True}}, {"metadata": {"annotations": {"cluster.x-k
 
 
 @pytest.mark.parametrize("pause", PAUSES)
-def test_a_template_of_workers_that_the_package_pauses_is_not_changed(
-    api: FakeApi, blue: Instance, tmp_path: Path, pause: Object
-) -> None:
+def test_a_template_of_workers_that_the_package_pauses_is_not_changed(api: FakeApi, blue: Instance, pause: Object) -> None:
     objects = package("big")
     for part, values in pause.items():
         objects[1][part] |= values
     with pytest.raises(sol_ex.SolException, match=r"MachineDeployment.* default/workers: .*end the pause in this change"):
-        blue.change(make_vnfd(tmp_path / "new", objects))
+        blue.change(blue.package(objects))
     assert templates(api) == ["web", "workers", "workers"] and references(api) == ("web", "workers", "workers")
     del objects[3:]
-    blue.change(make_vnfd(tmp_path / "other", [*objects, *package()[3:]]))
+    blue.change(blue.package([*objects, *package()[3:]]))
     assert api.get("MachineDeployment", "default", "workers")["spec"].get("paused") == pause.get("spec", {}).get("paused")
 
 
-def test_a_finished_job_that_waits_for_a_renamed_template_does_not_run_again(
-    api: FakeApi, blue: Instance, tmp_path: Path
-) -> None:
+def test_a_finished_job_that_waits_for_a_renamed_template_does_not_run_again(api: FakeApi, blue: Instance) -> None:
     def with_job(size: str) -> list[Object]:
         reference = f"{INFRASTRUCTURE}/namespaces/default/DevMachineTemplate/workers"
         return [*package(size), job("migrate", "c:1", **{DEPENDS_ON: reference})]
 
     controllers.run_workloads(api)
-    blue.change(make_vnfd(tmp_path / "small", with_job("small")))
+    blue.change(blue.package(with_job("small")))
     api.delete("Job", "default", "migrate")
-    blue.change(make_vnfd(tmp_path / "big", with_job("big")))
+    blue.change(blue.package(with_job("big")))
     assert references(api)[1] != "workers" and api.names("Job", "default") == []
 
 

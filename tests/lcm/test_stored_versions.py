@@ -13,7 +13,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi
 from tests.instance import obj
-from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.instance import instantiated
 from tests.lcm.web import deployment
 
 GROUP = "mesh.example.org"
@@ -71,10 +71,9 @@ def crd(cluster: FakeApi) -> Object:
 def test_a_rollback_keeps_the_version_that_the_failed_change_has_stored(
     cluster: FakeApi, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    blue = Instance(cluster, tmp_path / "v1", V1)
-    blue.instantiate()
+    blue = instantiated(cluster, tmp_path / "v1", V1)
     with pytest.raises(sol_ex.SolException, match="never-ready"):
-        blue.change(make_vnfd(tmp_path / "v2", [*V2, *NEVER_READY]), **{"wait-timeout": 2})
+        blue.change(blue.package([*V2, *NEVER_READY]), **{"wait-timeout": 2})
     assert crd(cluster)["status"]["storedVersions"] == ["v1", "v2"]
     with caplog.at_level(logging.WARNING):
         blue.roll_back_change()
@@ -85,19 +84,16 @@ def test_a_rollback_keeps_the_version_that_the_failed_change_has_stored(
     (warning,) = [text for text in caplog.messages if "keeps v2" in text]
     assert f"CustomResourceDefinition.apiextensions.k8s.io routes.{GROUP}" in warning
     blue.heal()
-    blue.change(make_vnfd(tmp_path / "v2again", V2))
+    blue.change(blue.package(V2))
     blue.terminate()
 
 
-def test_a_change_that_drops_a_stored_version_is_refused_and_its_rollback_completes(
-    cluster: FakeApi, tmp_path: Path
-) -> None:
-    blue = Instance(cluster, tmp_path / "v1", V1)
-    blue.instantiate()
-    blue.vnfd = make_vnfd(tmp_path / "v2", V2)
+def test_a_change_that_drops_a_stored_version_is_refused_and_its_rollback_completes(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = instantiated(cluster, tmp_path / "v1", V1)
+    blue.vnfd = blue.package(V2)
     blue.change(blue.vnfd)
     with pytest.raises(sol_ex.SolException, match=r"missing from spec.versions.*status.storedVersions"):
-        blue.change(make_vnfd(tmp_path / "v3", V3))
+        blue.change(blue.package(V3))
     blue.roll_back_change()
     assert cluster.get("Route", "default", "one")["spec"] == {"host": "b.example.org"}
     assert [version["name"] for version in crd(cluster)["spec"]["versions"]] == ["v1", "v2"]

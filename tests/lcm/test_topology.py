@@ -16,7 +16,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object
 from tests.capi import clusters
 from tests.fake_api import FakeApi
 from tests.instance import obj
-from tests.lcm.instance import Instance, grant, make_vnfd
+from tests.lcm.instance import Instance, grant
 from tests.lcm.synced import Synced
 
 VDUS = {"Web": "md-0", "Db": "md-1", "ControlPlane": "controlPlane"}
@@ -88,9 +88,9 @@ def test_a_failed_scale_is_rolled_back_to_the_counts_of_all_parts(api: FakeApi, 
     assert counts(api) == {"controlPlane": 1, "md-0": 2, "md-1": 5}
 
 
-def test_a_part_whose_count_is_refused_is_named(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
+def test_a_part_whose_count_is_refused_is_named(api: FakeApi, blue: Instance) -> None:
     manifest = clusters.cluster(1, **{"md-0": 2, "md-1": 3})
-    blue.vnfd = make_vnfd(tmp_path / "by-one", [manifest], vdus=VDUS, aspects=ASPECTS, delta=1)
+    blue.vnfd = blue.package([manifest], vdus=VDUS, aspects=ASPECTS, delta=1)
     api.requests.clear()
     words = r"default/blue controlPlane, spec\.topology\.controlPlane\.replicas: cannot be 2: etcd"
     with pytest.raises(sol_ex.SolException, match=words):
@@ -140,14 +140,12 @@ def test_a_pool_without_machines_has_a_vnfc_for_each_replica_and_recreate_keeps_
     assert len(vnfcs(blue, "Web")) == 4
 
 
-def test_a_change_of_package_keeps_the_counts_of_all_parts_and_its_rollback_restores_them(
-    api: FakeApi, blue: Instance, tmp_path: Path
-) -> None:
+def test_a_change_of_package_keeps_the_counts_of_all_parts_and_its_rollback_restores_them(api: FakeApi, blue: Instance) -> None:
     scale(blue, "web")
     scale(blue, "db")
     stored = blue.inst.obj_clone()
     new = clusters.cluster(1, **{"md-0": 1, "md-1": 1, "md-2": 1})
-    blue.change(make_vnfd(tmp_path / "new", [new], vdus=VDUS, aspects=ASPECTS))
+    blue.change(blue.package([new], vdus=VDUS, aspects=ASPECTS))
     assert counts(api) == {"controlPlane": 1, "md-0": 4, "md-1": 5, "md-2": 1}
     blue.inst = stored
     blue.roll_back_change()
@@ -155,25 +153,25 @@ def test_a_change_of_package_keeps_the_counts_of_all_parts_and_its_rollback_rest
 
 
 def test_a_version_is_not_skipped_by_two_changes_of_which_the_first_has_not_reached_the_machines(
-    api: FakeApi, blue: Instance, tmp_path: Path
+    api: FakeApi, blue: Instance
 ) -> None:
     """The topology has the new version already, and its control plane has Machines of the former one."""
     new, newer = (clusters.cluster(1, version, **{"md-0": 2, "md-1": 3}) for version in ("v1.36.0", "v1.37.0"))
     reference = {"apiGroup": "controlplane.cluster.x-k8s.io", "kind": "KubeadmControlPlane", "name": "blue-controlplane"}
     for one in (new, newer):
         one["spec"]["controlPlaneRef"] = reference
-    blue.change(make_vnfd(tmp_path / "new", [new], vdus=VDUS, aspects=ASPECTS))
+    blue.change(blue.package([new], vdus=VDUS, aspects=ASPECTS))
     reached = [{"version": "v1.36.0", "replicas": 1}, {"version": "v1.35.0", "replicas": 2}]
     api.set_status("KubeadmControlPlane", "default", "blue-controlplane", {"versions": reached})
     api.requests.clear()
     with pytest.raises(sol_ex.SolException, match=r"spec\.topology\.version cannot change from v1\.35\.0 to v1\.37\.0"):
-        blue.change(make_vnfd(tmp_path / "newer", [newer], vdus=VDUS, aspects=ASPECTS))
+        blue.change(blue.package([newer], vdus=VDUS, aspects=ASPECTS))
     assert not api.requests.writes
 
 
 @pytest.mark.parametrize("spec", [{"kubernetesVersions": ["v1.35.0", "v1.36.0", "v1.37.0"]}, {}])
 def test_a_version_is_skipped_if_the_class_on_the_cluster_lists_all_in_between(
-    api: FakeApi, blue: Instance, tmp_path: Path, spec: Object
+    api: FakeApi, blue: Instance, spec: Object
 ) -> None:
     classes = GroupKind("cluster.x-k8s.io", "ClusterClass")
     api.put(clusters.crd(classes))
@@ -182,7 +180,7 @@ def test_a_version_is_skipped_if_the_class_on_the_cluster_lists_all_in_between(
     api.requests.clear()
     allowed = contextlib.nullcontext() if spec else pytest.raises(sol_ex.SolException, match="by one minor version")
     with allowed:
-        blue.change(make_vnfd(tmp_path / "new", [new], vdus=VDUS, aspects=ASPECTS))
+        blue.change(blue.package([new], vdus=VDUS, aspects=ASPECTS))
     assert [one.method for one in api.requests if one.path.endswith("/quick-start")] == ["GET"]
     assert bool(api.requests.writes) is bool(spec)
 

@@ -15,7 +15,7 @@ from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, verbs, watch
 from tests.instance import obj
-from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.instance import Instance
 
 GROUP = "stable.example.com"
 OLD = f"{GROUP}/v1beta1"
@@ -87,7 +87,7 @@ def test_a_status_of_before_the_change_is_no_newer_one_because_it_was_converted(
     monkeypatch.setattr(operation, "TIMING", Timing(silence=30.0))
     blue = instantiated(api, tmp_path, crd())
     with pytest.raises(sol_ex.SolException, match="StatusOlderThanSpec"):
-        blue.change(make_vnfd(tmp_path / "new", [crd(), db("b")]), **{"wait-timeout": 2})
+        blue.change(blue.package([crd(), db("b")]), **{"wait-timeout": 2})
 
 
 def test_what_only_the_preferred_version_says_counts(api: FakeApi, tmp_path: Path) -> None:

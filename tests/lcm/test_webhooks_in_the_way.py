@@ -18,7 +18,7 @@ from k8s_cr_driver.objects.marks import KEEP
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, config_map, crontab, crontab_crd, obj
-from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.instance import Instance, instantiated
 from tests.lcm.web import deployment
 
 NAME = "guard.example.org"
@@ -52,19 +52,17 @@ def answers_nothing(cluster: FakeApi, *names: str) -> None:
 
 @pytest.fixture
 def blue(cluster: FakeApi, tmp_path: Path) -> Instance:
-    blue = Instance(cluster, tmp_path / "old", [deployment(1), config_map("a", x="1")])
-    blue.instantiate()
-    return blue
+    return instantiated(cluster, tmp_path / "old", [deployment(1), config_map("a", x="1")])
 
 
 @pytest.mark.parametrize("stopped", ["a", f"k8s-cr-driver-{BLUE}"], ids=["an object", "the inventory"])
 def test_a_rollback_deletes_the_webhook_that_the_failed_change_has_brought_first(
-    cluster: FakeApi, blue: Instance, tmp_path: Path, stopped: str
+    cluster: FakeApi, blue: Instance, stopped: str
 ) -> None:
     never = [guard("configmaps", failurePolicy="Fail"), config_map("a", x="2")]
     answers_nothing(cluster, "b")
     with pytest.raises(sol_ex.SolException):
-        blue.change(make_vnfd(tmp_path / "new", [deployment(1), *never, stopped_object()]), **{"wait-timeout": 2})
+        blue.change(blue.package([deployment(1), *never, stopped_object()]), **{"wait-timeout": 2})
     assert cluster.find(*GUARD) is not None
     answers_nothing(cluster, stopped)
     blue.roll_back_change()
@@ -74,12 +72,12 @@ def test_a_rollback_deletes_the_webhook_that_the_failed_change_has_brought_first
 
 
 def test_the_failure_of_a_webhook_that_does_not_respond_names_its_configuration_and_the_remedy(
-    cluster: FakeApi, blue: Instance, tmp_path: Path
+    cluster: FakeApi, blue: Instance
 ) -> None:
     answers_nothing(cluster, "b")
     new = [deployment(1), guard("configmaps"), config_map("a", x="guard"), stopped_object()]
     with pytest.raises(sol_ex.SolException) as raised:
-        blue.change(make_vnfd(tmp_path / "new", new), **{"wait-timeout": 2})
+        blue.change(blue.package(new), **{"wait-timeout": 2})
     error = str(raised.value.detail)
     assert f'failed calling webhook "{NAME}"' in error
     assert "ValidatingWebhookConfiguration.admissionregistration.k8s.io guard has this webhook" in error
@@ -115,8 +113,7 @@ def stops_the_inventory(cluster: FakeApi, kind: str, name: str, answer: faults.A
 def test_a_terminate_deletes_what_of_the_instance_stops_even_the_inventory(
     cluster: FakeApi, tmp_path: Path, brought: Object, answer: faults.Answer, lag: float
 ) -> None:
-    one = Instance(cluster, tmp_path, [deployment(1), config_map("a"), brought])
-    one.instantiate()
+    one = instantiated(cluster, tmp_path, [deployment(1), config_map("a"), brought])
     stops_the_inventory(cluster, brought["kind"], brought["metadata"]["name"], answer, lag=lag)
     one.terminate(**{"wait-timeout": 10})
     assert cluster.names("Deployment") == cluster.names("ConfigMap") == cluster.names(brought["kind"]) == []
@@ -133,12 +130,10 @@ def test_the_rollback_of_an_instantiate_deletes_it_too(cluster: FakeApi, tmp_pat
     assert cluster.names("Deployment") == cluster.names("ConfigMap") == cluster.names(GUARD[0]) == []
 
 
-def test_the_rollback_of_a_change_deletes_a_policy_that_denies_the_inventory(
-    cluster: FakeApi, blue: Instance, tmp_path: Path
-) -> None:
+def test_the_rollback_of_a_change_deletes_a_policy_that_denies_the_inventory(cluster: FakeApi, blue: Instance) -> None:
     answers_nothing(cluster, "b")
     with pytest.raises(sol_ex.SolException):
-        blue.change(make_vnfd(tmp_path / "new", [deployment(1), guard("*"), POLICY, stopped_object()]), **{"wait-timeout": 2})
+        blue.change(blue.package([deployment(1), guard("*"), POLICY, stopped_object()]), **{"wait-timeout": 2})
     stops_the_inventory(cluster, "ValidatingAdmissionPolicy", "rule", DENIED[1], lag=SECOND)
     blue.roll_back_change()
     assert cluster.find(*GUARD) is None and cluster.names("ValidatingAdmissionPolicy") == []
@@ -149,8 +144,7 @@ def test_the_rollback_of_a_change_deletes_a_policy_that_denies_the_inventory(
 def test_what_stays_or_is_of_others_is_not_deleted_for_it(cluster: FakeApi, tmp_path: Path, mark: str) -> None:
     theirs = guard("*")
     theirs["metadata"]["annotations"] = {KEEP: "true"} if mark else {}
-    one = Instance(cluster, tmp_path, [deployment(1), *([theirs] if mark else [])])
-    one.instantiate()
+    one = instantiated(cluster, tmp_path, [deployment(1), *([theirs] if mark else [])])
     if not mark:
         cluster.put(theirs)
     stops_the_inventory(cluster, *GUARD[::2], faults.denied("no", name=NAME))
@@ -179,8 +173,7 @@ def is_deletion(request: Request) -> bool:
 def test_a_terminate_deletes_a_webhook_of_its_own_that_never_responds(
     cluster: FakeApi, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    one = Instance(cluster, tmp_path, protected_package())
-    one.instantiate()
+    one = instantiated(cluster, tmp_path, protected_package())
 
     def is_stopped(request: Request) -> bool:
         return is_deletion(request) and cluster.find(*GUARD) is not None
@@ -192,8 +185,7 @@ def test_a_terminate_deletes_a_webhook_of_its_own_that_never_responds(
 
 
 def test_one_that_responds_again_goes_after_what_it_protects(cluster: FakeApi, tmp_path: Path) -> None:
-    one = Instance(cluster, tmp_path, protected_package())
-    one.instantiate()
+    one = instantiated(cluster, tmp_path, protected_package())
     cluster.fail(faults.webhook_down(NAME), when=is_deletion, times=2)
     cluster.requests.clear()
     one.terminate(**{"wait-timeout": 40})
@@ -202,8 +194,7 @@ def test_one_that_responds_again_goes_after_what_it_protects(cluster: FakeApi, t
 
 
 def test_one_that_is_kept_is_not_deleted_for_it(cluster: FakeApi, tmp_path: Path) -> None:
-    one = Instance(cluster, tmp_path, protected_package(annotations={KEEP: "true"}))
-    one.instantiate()
+    one = instantiated(cluster, tmp_path, protected_package(annotations={KEEP: "true"}))
     cluster.fail(faults.webhook_down(NAME), when=is_deletion, times=10_000)
     with pytest.raises(sol_ex.SolException, match="guard has this webhook"):
         one.terminate(**{"wait-timeout": 4})
@@ -211,8 +202,7 @@ def test_one_that_is_kept_is_not_deleted_for_it(cluster: FakeApi, tmp_path: Path
 
 
 def test_a_heal_deletes_no_webhook(cluster: FakeApi, tmp_path: Path) -> None:
-    one = Instance(cluster, tmp_path, [deployment(1), guard("*")])
-    one.instantiate()
+    one = instantiated(cluster, tmp_path, [deployment(1), guard("*")])
     stops_the_inventory(cluster, *GUARD[::2], faults.denied("no", name=NAME))
     with pytest.raises(sol_ex.SolException):
         one.heal(**{"wait-timeout": 3})
@@ -220,17 +210,16 @@ def test_a_heal_deletes_no_webhook(cluster: FakeApi, tmp_path: Path) -> None:
 
 
 def test_a_terminate_that_nothing_stops_lists_no_webhooks_before_its_claim(cluster: FakeApi, tmp_path: Path) -> None:
-    one = Instance(cluster, tmp_path, [deployment(1), guard("pods")])
-    one.instantiate()
+    one = instantiated(cluster, tmp_path, [deployment(1), guard("pods")])
     cluster.requests.clear()
     one.terminate()
     before = list(itertools.takewhile(lambda request: request.method != "PATCH", cluster.requests))
     assert not [request.path for request in before if "webhookconfigurations" in request.path]
 
 
-def test_a_rollback_without_webhooks_costs_no_list_of_them(cluster: FakeApi, blue: Instance, tmp_path: Path) -> None:
+def test_a_rollback_without_webhooks_costs_no_list_of_them(cluster: FakeApi, blue: Instance) -> None:
     stored = blue.inst.obj_clone()
-    blue.change(make_vnfd(tmp_path / "new", [deployment(1), config_map("a", x="2")]))
+    blue.change(blue.package([deployment(1), config_map("a", x="2")]))
     blue.inst = stored
     cluster.requests.clear()
     blue.roll_back_change()
