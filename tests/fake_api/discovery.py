@@ -26,6 +26,8 @@ def respond(cluster: Cluster, path: str, accept: str) -> tuple[Object, dict[str,
         return (_core_versions() if parts == ["api"] else _groups(kinds)), {}
     if parts[0] == "api" and len(parts) == 2:
         return _resources([kind for kind in kinds if not kind.group and kind.version == parts[1]], parts[1]), {}
+    if parts[0] == "apis" and len(parts) == 2:
+        return _group(kinds, parts[1]), {}
     if parts[0] == "apis" and len(parts) == 3:
         group, version = parts[1:]
         found = [kind for kind in kinds if (kind.group, kind.version) == (group, version)]
@@ -75,6 +77,10 @@ def _described(kind: Kind) -> Object:
     described: Object = {"resource": kind.plural, "responseKind": own,
                          "scope": "Namespaced" if kind.namespaced else "Cluster",
                          "singularResource": kind.singular, "verbs": list(kind.verbs)}
+    if kind.short_names:
+        described["shortNames"] = list(kind.short_names)
+    if kind.categories:
+        described["categories"] = list(kind.categories)
     if kind.subresources:
         described["subresources"] = [
             {"subresource": name, "responseKind": scale if name == "scale" else own, "verbs": _SUBRESOURCE_VERBS}
@@ -96,6 +102,13 @@ def _groups(kinds: list[Kind]) -> Object:
         _group_entry(name, list(versions)) for name, versions in _versions(kinds).items() if name]}
 
 
+def _group(kinds: list[Kind], name: str) -> Object:
+    versions = _versions(kinds).get(name)
+    if not versions:
+        raise PageNotFound
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group_entry(name, list(versions))}
+
+
 def _resources(kinds: list[Kind], group_version: str) -> Object:
     if not kinds:
         raise PageNotFound
@@ -103,6 +116,10 @@ def _resources(kinds: list[Kind], group_version: str) -> Object:
     for kind in kinds:
         row: Object = {"name": kind.plural, "singularName": kind.singular, "namespaced": kind.namespaced,
                        "kind": kind.kind, "verbs": list(kind.verbs)}
+        if kind.short_names:
+            row["shortNames"] = list(kind.short_names)
+        if kind.categories:
+            row["categories"] = list(kind.categories)
         rows.append(row)
         for name in kind.subresources:
             scaled = {"group": "autoscaling", "version": "v1", "kind": "Scale"} if name == "scale" else {

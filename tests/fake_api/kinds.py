@@ -43,6 +43,8 @@ class Kind:
     generation: bool = False
     schema: dict[str, Any] | None = None
     custom: bool = False
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     singular: str = ""
 
     @cached_property
@@ -124,6 +126,15 @@ _TABLE: dict[str, list[tuple[str, str, str]]] = {
     "storage.k8s.io/v1": [("StorageClass", "storageclasses", "C")],
 }
 
+_SHORT_NAMES = {
+    "componentstatuses": "cs", "configmaps": "cm", "cronjobs": "cj", "customresourcedefinitions": "crd crds",
+    "daemonsets": "ds", "deployments": "deploy", "endpoints": "ep", "events": "ev", "horizontalpodautoscalers": "hpa",
+    "ingresses": "ing", "limitranges": "limits", "namespaces": "ns", "networkpolicies": "netpol", "nodes": "no",
+    "persistentvolumeclaims": "pvc", "persistentvolumes": "pv", "poddisruptionbudgets": "pdb", "pods": "po",
+    "priorityclasses": "pc", "replicasets": "rs", "replicationcontrollers": "rc", "resourcequotas": "quota",
+    "serviceaccounts": "sa", "services": "svc", "statefulsets": "sts", "storageclasses": "sc",
+}
+
 
 @cache
 def built_in() -> tuple[Kind, ...]:
@@ -134,9 +145,10 @@ def built_in() -> tuple[Kind, ...]:
         for kind, plural, flags in rows:
             verbs = next((some for flag, some in _SPECIAL_VERBS.items() if flag in flags), ALL_VERBS)
             selector = ("status", "selector") if group == "" else ("spec", "selector")
+            short = tuple(_SHORT_NAMES.get(plural, "").split())
             kinds.append(Kind(group, version, kind, plural, "C" not in flags, verbs, "S" in flags,
                               Scale(selector=selector) if "R" in flags else None, "G" in flags,
-                              singular=kind.lower()))
+                              short_names=short, singular=kind.lower()))
     return tuple(kinds)
 
 
@@ -150,8 +162,8 @@ def from_crd(crd: dict[str, Any]) -> list[Kind]:
         kinds.append(Kind(
             spec["group"], version["name"], names["kind"], names["plural"], spec["scope"] == "Namespaced", ALL_VERBS,
             "status" in sub, _scale_of(sub["scale"]) if "scale" in sub else None, True,
-            (version.get("schema") or {}).get("openAPIV3Schema") or {}, True,
-            names.get("singular") or names["kind"].lower()))
+            (version.get("schema") or {}).get("openAPIV3Schema") or {}, True, tuple(names.get("shortNames") or ()),
+            tuple(names.get("categories") or ()), names.get("singular") or names["kind"].lower()))
     return kinds
 
 

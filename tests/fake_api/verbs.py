@@ -16,7 +16,8 @@ from tests.fake_api.kinds import CRDS, Kind
 from tests.fake_api.objects import Key, Object, dig, key_of, without
 from tests.fake_api.selectors import selector
 
-APPLY, MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
+APPLY, MERGE, STRATEGIC = (f"application/{name}" for name in (
+    "apply-patch+yaml", "merge-patch+json", "strategic-merge-patch+json"))
 
 _OMITTED = frozenset({"annotations", "finalizers", "labels", "ownerReferences"})
 """What of the metadata nobody owns when it is empty: the server's Go struct leaves it out."""
@@ -117,12 +118,16 @@ def patch(call: Call) -> tuple[int, Object]:
     if "force" in call.query:
         raise errors.invalid("meta.k8s.io", "PatchOptions", "", [errors.cause(
             "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch", "force")])
-    if call.content_type != MERGE:
-        raise errors.unsupported_media_type([MERGE, APPLY])
+    accepted = [MERGE, *([] if call.kind.custom else [STRATEGIC]), APPLY]
+    if call.content_type not in accepted:
+        raise errors.unsupported_media_type(accepted)
     stored = call.stored()
     scaled = call.subresource == "scale"
     old = scale.of(call.kind, stored) if scaled else shown(call.kind, stored)
-    new = _merge_patch(old, call.body)
+    if call.content_type == STRATEGIC:
+        new = _without_nulls(apply.merge(old, call.body, call.kind.shape))
+    else:
+        new = _merge_patch(old, call.body)
     if scaled:
         return 200, scale.of(call.kind, _replace(call, stored, scale.applied(call.kind, stored, new)))
     return 200, _replace(call, stored, new)

@@ -272,3 +272,10 @@ def test_the_create_only_verbs_of_others(server: Client) -> None:
     assert (reply.status, reply.body["reason"]) == (409, "AlreadyExists")
     reply = server.call("PATCH", server.path(config_map()), {"data": {"x": None, "y": "2"}}, MERGE)
     assert reply.body["data"] == {"y": "2"}
+
+
+def test_custom_resources_refuse_strategic_merge(server: Client, cron_tabs: str) -> None:
+    server.apply(cron_tab(group=cron_tabs))
+    reply = server.call("PATCH", server.path(cron_tab(group=cron_tabs)), {"spec": {}},
+                        "application/strategic-merge-patch+json")
+    assert (reply.status, reply.body["reason"]) == (415, "UnsupportedMediaType")

@@ -32,7 +32,7 @@ def test_built_in_kinds_in_aggregated_form(server: Client) -> None:
 def test_a_custom_kind_appears_with_its_group_and_version(server: Client, cron_tabs: str) -> None:
     found = resources(server, "/apis", cron_tabs, "v1")["crontabs"]
     assert found["responseKind"] == {"group": cron_tabs, "version": "v1", "kind": "CronTab"}
-    assert (found["scope"], found["singularResource"]) == ("Namespaced", "crontab")
+    assert (found["scope"], found["shortNames"], found["singularResource"]) == ("Namespaced", ["ct"], "crontab")
     listed = server.call("GET", f"/apis/{cron_tabs}/v1").body["resources"]
     assert {row["name"] for row in listed} == {"crontabs", "crontabs/status", "crontabs/scale"}
 
