@@ -84,7 +84,7 @@ def remove(
         except ApiError as error:
             if error.status != 409 or obj.key.group_kind in SHARED:  # whatever has changed of these may keep them
                 raise
-        return removal(context.client.read_again(resource, live))  # it may have been annotated meanwhile
+        return removal(_judged_again(context, resource, live))
     except ApiError as error:
         if error.status != 404:
             raise
@@ -92,6 +92,17 @@ def remove(
         if not is_named and not has_gone(context, obj.key, resource, live["metadata"]["uid"]):
             raise Contended(f"{obj.key}: a 404 that is not of this object: {error.message}") from None
     return None
+
+
+def _judged_again(context: WriteContext, resource: Resource, live: Object) -> Object:
+    """The object as it is now: it may have been annotated meanwhile. An account that may not read it has the last state."""
+    try:
+        return context.client.read_again(resource, live)
+    except ApiError as error:
+        if error.status != 403:
+            raise
+    metadata = {name: value for name, value in live["metadata"].items() if name != "resourceVersion"}
+    return {**live, "metadata": metadata}
 
 
 def _remove(
