@@ -75,6 +75,6 @@ MUTANTS = {
         {"kube.watch.Reflector._is_served": _no, "kube.watch.Unserved": _AllGone, "engine.delete.rest.Rest._misses": _no},
         _features("streams not found"),
         "is left",
-        found_by=101,
+        found_by=48,
     ),
 }
