@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 
 from k8s_cr_driver.node_clusters.storage.exports import FSTAB
 from k8s_cr_driver.node_clusters.storage.inventory import Volume
+from k8s_cr_driver.node_clusters.storage.persistent_volumes import ANNOTATION
 from k8s_cr_driver.ssh.command import Command, script
 
-ANNOTATION = "k8s-cr-driver/node-cluster-volume"
-"""Of a PersistentVolume that this driver has applied: the digest of what it applied."""
 EMPTY = 2
 """Status of `blkid -p` for a device on which it finds nothing (blkid(8))."""
 

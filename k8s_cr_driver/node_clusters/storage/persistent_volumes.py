@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
-from k8s_cr_driver.node_clusters.storage.facts import ANNOTATION
 from k8s_cr_driver.node_clusters.storage.parameters import Storage, is_below
 from k8s_cr_driver.objects.fields import mapping, text, type_name
 from k8s_cr_driver.package.documents import DocumentError, documents
+
+ANNOTATION = "k8s-cr-driver/node-cluster-volume"
+"""Of a PersistentVolume that this driver has applied: the digest of what it applied."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from k8s_cr_driver.node_clusters.storage.facts import ANNOTATION, Live
+from k8s_cr_driver.node_clusters.storage.facts import Live
+from k8s_cr_driver.node_clusters.storage.persistent_volumes import ANNOTATION
 
 
 class Cluster:

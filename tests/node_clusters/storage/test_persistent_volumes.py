@@ -10,8 +10,7 @@ import pytest
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.node_clusters import parameters
 from k8s_cr_driver.node_clusters.storage import persistent_volumes
-from k8s_cr_driver.node_clusters.storage.facts import ANNOTATION
-from k8s_cr_driver.node_clusters.storage.persistent_volumes import PersistentVolume
+from k8s_cr_driver.node_clusters.storage.persistent_volumes import ANNOTATION, PersistentVolume
 
 from . import specification
 
