@@ -41,6 +41,9 @@ TROUBLE = word_set(
     irreconcilable recoverable hung impossible terminal unrecoverable unretryable permanent
     permanently stalled critical wrong quarantined tainted malfunctioned compromised"""
 )
+HALF = word_set("partially partial out")
+# Nobody goes on after these
+FINAL = word_set("stalled terminal fatal unrecoverable unretryable permanent permanently")
 REFUSAL = word_set(
     """invalid rejected rejection misconfigured misconfiguration malformed unsupported illegal disallowed unacceptable
     forbidden incompatible unparsable unprocessable badrequest"""

@@ -21,7 +21,9 @@ from k8s_cr_driver.resources.health.vocabulary import (
     ENDED,
     FACTS,
     FAULTS,
+    FINAL,
     GOOD,
+    HALF,
     HELD,
     MUST_BE,
     NEGATIONS,
@@ -39,7 +41,6 @@ from k8s_cr_driver.resources.health.vocabulary import (
     TROUBLE,
     UNFINISHED,
     WRITTEN,
-    word_set,
 )
 
 _DOMAIN = re.compile(r"^[\w.-]+/")
@@ -50,9 +51,7 @@ _PHRASES = re.compile(
 )
 _JOINED = ("Uptodate", "Outofsync", "Backoff", "Rollback", "Timeout", "Failedover")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_HALF = word_set("partially partial out")
 _OVER = ENDED | OFF
-_FINAL = word_set("stalled terminal fatal unrecoverable unretryable permanent permanently")
 
 
 class Meaning(enum.Enum):
@@ -128,7 +127,7 @@ def _meaning_of_ends(words: list[str]) -> Meaning:
         return Meaning.FACT
     if _is_trouble(last) or (_is_trouble(first) and last not in ("resolved", "ready")):  # "DeadLetterSinkResolved" is well
         return Meaning.TROUBLE
-    if not NEGATIONS.isdisjoint(words) or _is_negative(first) or _is_negative(last) or first in _HALF or last in _OVER:
+    if not NEGATIONS.isdisjoint(words) or _is_negative(first) or _is_negative(last) or first in HALF or last in _OVER:
         return Meaning.NEGATED
     if last in GOOD or (first in GOOD and first.endswith("ed")):
         return Meaning.FACT if first in STEMS and last not in COMPLETION else Meaning.PART_IS_WELL
@@ -211,7 +210,7 @@ def ends_well(reason: str) -> bool:
 def is_final(reason: str) -> bool:
     """Whether a reason says that nothing will be tried again."""
     words = parts(reason)
-    return any(word in _FINAL and not _is_negated(words[:index]) for index, word in enumerate(words))
+    return any(word in FINAL and not _is_negated(words[:index]) for index, word in enumerate(words))
 
 
 def _is_negated(before: list[str]) -> bool:
@@ -252,7 +251,7 @@ def ends_in_part(word: str) -> bool:
     words = parts(word)
     if words[:1] and words[0] in COMPLETION:
         return words[1:2] == ["with"]
-    return len(words) == 2 and words[0] in _HALF and (words[1] in COMPLETION or words[1] == "failed")
+    return len(words) == 2 and words[0] in HALF and (words[1] in COMPLETION or words[1] == "failed")
 
 
 @judged_once
