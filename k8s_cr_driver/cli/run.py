@@ -30,6 +30,7 @@ from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.engine.run.reconcile import Prune
 from k8s_cr_driver.errors import ConnectionFailed, DriverError, InvalidRequest, Refused
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.package import tosca_meta
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.scaffold.model import enumerated
@@ -141,8 +142,7 @@ class _Where:
         with self._operating("removal", seconds, board) as operation, self._session(Options(), operation) as session:
             before = self._before(session)
             if before is None:
-                with package_input.opened(self.path) as folder:
-                    self._check_lost(session, package_input.load(folder, wish.given, lenient=True, all_hooks=True))
+                self._check_lost(session, self._any_objects(wish))
                 echo(f"Instance {self.instance}: there is none on this cluster, so nothing is left", err=True)
                 return
             operation.id = f"removal of {' '.join(before)}"
@@ -162,6 +162,13 @@ class _Where:
                 "of it, k8s-cr purge"
             )
         return made[1], made[2]
+
+    def _any_objects(self, wish: Wish) -> list[Object]:
+        """Those of all manifests, of which an object may be in several: a request may name some of the files."""
+        with package_input.opened(self.path) as folder:
+            files = tosca_meta.manifest_files(folder)
+            read = (package_input.load(folder, wish.given, [name], lenient=True, all_hooks=True) for name in files)
+            return [obj for objects in read for obj in objects]
 
     def _check_lost(self, session: Session, objects: list[Object]) -> None:
         """A usage error if the instance has objects and no inventory: a first run that is refused would delete them."""

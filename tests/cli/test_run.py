@@ -253,6 +253,14 @@ def test_an_instance_whose_inventory_was_deleted_is_recovered_first(api: FakeApi
     assert state(api) == {}
 
 
+def test_a_second_down_of_a_package_of_which_a_request_names_some_files(runner: Runner) -> None:
+    runner.write(config_map("own"))
+    manifests = runner.folder / "Files" / "kubernetes"
+    [first] = manifests.iterdir()
+    (manifests / "fewer.yaml").write_text(first.read_text())
+    assert "nothing is left" in runner.down()[1]
+
+
 def test_what_has_a_copied_label_is_no_object_of_a_lost_instance(api: FakeApi, runner: Runner) -> None:
     copy = config_map("copy")
     copy["metadata"]["labels"] = {"tacker_vnf_instance_id": "web"}
