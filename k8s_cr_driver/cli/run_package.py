@@ -15,7 +15,7 @@ from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.fields import entries, field, mapping, text
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import check, reserved_marks, tosca_meta, vnfd
-from k8s_cr_driver.redaction import lines, redact
+from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.scaffold.model import enumerated
 from k8s_cr_driver.vnf import counts, vdus
@@ -33,8 +33,7 @@ def read(folder: Path, wish: Wish, timeout: float | None) -> Wanted:
     first = {"namespace": wish.namespace, FILES: list(wish.files), "wait-timeout": timeout, "helm-hooks": wish.all_hooks}
     given = {key: value for key, value in first.items() if value not in (None, [], False)}
     options = Options().updated({**mapping(request, "additionalParams"), **given})
-    if problems := check.of_folder(folder):
-        raise InvalidPackage(lines(dict.fromkeys(text for _, text in problems)))
+    check.refuse_wrong(folder)
     wanted = package_input.load(
         folder, wish.given, options.files, requested=options.parameters, all_hooks=options.helm_hooks, warn=_warn
     )

@@ -21,6 +21,7 @@ from k8s_cr_driver.package.tosca_meta import (
     name_of,
 )
 from k8s_cr_driver.package.vnfd import DEFINITIONS, _missing_types, definitions, flavour
+from k8s_cr_driver.redaction import lines
 
 
 def of_folder(folder: Path) -> list[tuple[str, str]]:
@@ -37,6 +38,12 @@ def of_folder(folder: Path) -> list[tuple[str, str]]:
         except InvalidPackage as error:
             problems.append((code, str(error)))
     return problems
+
+
+def refuse_wrong(folder: Path) -> None:
+    """Raises InvalidPackage with every problem of `of_folder`, one a line."""
+    if problems := of_folder(folder):
+        raise InvalidPackage(lines(dict.fromkeys(text for _, text in problems)))
 
 
 def _name_problems(folder: Path) -> Iterator[str]:

@@ -15,20 +15,17 @@ from pathlib import Path
 
 import yaml
 
-from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.package import check, scripts
 from k8s_cr_driver.package.tosca_meta import TOSCA_META, _digest, _files, _meta_blocks, is_remote, name_of
 from k8s_cr_driver.package.vnfd import DEFINITIONS, _missing_types
-from k8s_cr_driver.redaction import lines
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip file can hold."""
 
 
 def build(folder: Path, output: Path) -> Path:
-    """`write` after `check.of_folder`. Raises InvalidPackage with every problem, one a line."""
-    if problems := check.of_folder(folder):
-        raise InvalidPackage(lines(dict.fromkeys(text for _, text in problems)))
+    """`write` after `check.refuse_wrong`."""
+    check.refuse_wrong(folder)
     return write(folder, output)
 
 
