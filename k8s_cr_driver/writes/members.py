@@ -151,17 +151,19 @@ def has_objects(context: WriteContext, resource: Resource, namespaces: Collectio
 
 def owned(context: WriteContext, kinds: Collection[GroupKind], namespaces: Collection[str]) -> list[ObjectKey]:
     """What of these kinds has the instance's label and its field manager; of a kind that cannot be listed nothing."""
-    served = filter(None, map(context.resources.find, sorted(kinds)))
-    labelled = (live for resource in served for live in _labelled(context, resource, namespaces) or ())
-    return [key_of(live) for live in labelled if is_managed(live, context.instance)]
+    return [key_of(live) for live in _labelled_of(context, kinds, namespaces) if is_managed(live, context.instance)]
 
 
 def made_by_others(context: WriteContext, keys: Collection[ObjectKey]) -> list[ObjectKey]:
     """Those of `keys` with the instance's label that it does not own: others have created what a lost inventory had."""
-    namespaces = {key.namespace for key in keys} - {""}
-    served = filter(None, map(context.resources.find, sorted({key.group_kind for key in keys})))
-    labelled = (live for resource in served for live in _labelled(context, resource, namespaces) or ())
+    kinds, namespaces = {key.group_kind for key in keys}, {key.namespace for key in keys} - {""}
+    labelled = _labelled_of(context, kinds, namespaces)
     return [key_of(live) for live in labelled if key_of(live) in keys and not context.inventory.owns(live)]
+
+
+def _labelled_of(context: WriteContext, kinds: Collection[GroupKind], namespaces: Collection[str]) -> Iterator[Object]:
+    for resource in filter(None, map(context.resources.find, sorted(kinds))):
+        yield from _labelled(context, resource, namespaces) or ()
 
 
 def _labelled(context: WriteContext, resource: Resource, namespaces: Collection[str]) -> Sequence[Object] | None:
