@@ -113,6 +113,11 @@ def marked(context: WriteContext, obj: CustomResource, live: Object) -> CustomRe
     return with_owner_labels(context, obj, made=is_created(live), adopted=is_noted, released=released)
 
 
+def by_uid(live: Object) -> Object:
+    """The object as the precondition of a deletion by its uid alone: others may have changed it since it was read."""
+    return {**live, "metadata": {name: value for name, value in live["metadata"].items() if name != "resourceVersion"}}
+
+
 def has_gone(context: WriteContext, key: ObjectKey, resource: Resource, uid: str) -> bool:
     """Whether the object of that uid no longer exists; another one may have its name."""
     try:

@@ -33,7 +33,7 @@ from k8s_cr_driver.objects.marks import KEEPS, SHARED, has_applied, is_created, 
 from k8s_cr_driver.objects.marks import manager as manager_of
 from k8s_cr_driver.plan.actions import Way, decide, stays
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.writes.context import WriteContext, has_gone
+from k8s_cr_driver.writes.context import WriteContext, by_uid, has_gone
 from k8s_cr_driver.writes.guests import Guests
 from k8s_cr_driver.writes.release import release_account, release_adopted, release_kept, release_shared
 from k8s_cr_driver.writes.write_errors import is_denied
@@ -101,8 +101,7 @@ def _judged_again(context: WriteContext, resource: Resource, live: Object) -> Ob
     except ApiError as error:
         if error.status != 403:
             raise
-    metadata = {name: value for name, value in live["metadata"].items() if name != "resourceVersion"}
-    return {**live, "metadata": metadata}
+    return by_uid(live)
 
 
 def _remove(

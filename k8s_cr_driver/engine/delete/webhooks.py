@@ -23,7 +23,7 @@ from k8s_cr_driver.objects.fields import entries, field
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.objects.marks import is_managed
 from k8s_cr_driver.plan.actions import stays
-from k8s_cr_driver.writes.context import WriteContext, has_gone, selector
+from k8s_cr_driver.writes.context import WriteContext, by_uid, has_gone, selector
 from k8s_cr_driver.writes.write_errors import ADMISSION, is_denied
 
 LOG = logs.logger(__name__)
@@ -103,15 +103,9 @@ def delete_first(context: WriteContext, to_delete: Iterable[tuple[str, Sequence[
     for live in (live for _, lives in to_delete for live in lives if kind_of(live) in ADMISSION):
         resource = context.resources.find(kind_of(live))
         if resource is not None and not has_gone(context, key_of(live), resource, live["metadata"]["uid"]):
-            context.client.delete(resource, _only_uid(live), propagation="Background")
+            context.client.delete(resource, by_uid(live), propagation="Background")
             found = True
     return found
-
-
-def _only_uid(live: Object) -> Object:
-    """An object as a precondition: others may have changed it since it was read."""
-    metadata = {name: value for name, value in live["metadata"].items() if name != "resourceVersion"}
-    return {**live, "metadata": metadata}
 
 
 class StoppedDeletions:
