@@ -129,7 +129,8 @@ class Ledger:
         if old is not None:
             entry.held_others |= resource in SHARED and _is_released(old, new) and self._stays(entry, actor.owner)
             self._touch(entry, actor)
-            entry.is_unnamed &= not (actor.is_direct and actor.owner in (entry.reclaimable_by, entry.owner))
+            is_by_instance = actor.is_direct and actor.owner in (entry.reclaimable_by, entry.owner)
+            entry.is_unnamed &= not (is_by_instance and self._has_inventory(actor.owner))
             entry.is_claimed |= resource == CLAIMS and actor.is_direct and actor.owner == entry.owner
             if what == "marked":
                 entry.marker = actor
@@ -353,7 +354,10 @@ class Ledger:
         self._first_deletion.setdefault(actor.name, self.scheduler.now)
         if actor.owner == USER:
             self.owned.deleted_by_user(old)
-        if self._is_taken(entry, old) or any(one.is_taken and one.holds(entry) for one in self.entries.values()):
+        if self._is_taken(entry, old):
+            return
+        if any(one.is_taken and one.holds(entry) for one in self.entries.values()):
+            self._lose(entry)
             return
         users = {label.partition("/")[2] for label in dig(old, "metadata", "labels", default={}) if label.startswith("used-by")}
         is_shared = actor.owner not in (USER, CONTROLLER) and users - {actor.owner}
