@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.fields import field, uid_of
+from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL, RELEASED_BY, SHARED, appliers, is_managed, used_by
 from k8s_cr_driver.writes.context import WriteContext, has_gone, is_selected, selector
@@ -43,7 +43,7 @@ def listed_members(context: WriteContext) -> list[Found]:
 def unlisted_members(
     context: WriteContext, known: Collection[ObjectKey], send: Send = lambda request, _: request()
 ) -> Iterator[Found]:
-    """Those that exist, are the instance's or released by it, and are not deleted, but for `known` ones."""
+    """Those that exist, and are the instance's or released by it, but for `known` ones."""
     contents = (context.inventory.content, context.inventory.remembered)
     missing = sorted(frozenset[ObjectKey]().union(*(one.members or () for one in contents)).difference(known))
     for (kind, namespace), keys in itertools.groupby(missing, lambda key: (key.group_kind, key.namespace)):
@@ -51,8 +51,7 @@ def unlisted_members(
             for request, what in _requests(context, resource, namespace, list(keys)):
                 for live in send(request, what):
                     has_marks = is_managed(live, context.instance) or is_selected(context.instance, live)
-                    is_ours = has_marks or was_released(context, live)
-                    if is_ours and not field(live, "metadata", "deletionTimestamp"):
+                    if has_marks or was_released(context, live):
                         yield resource, live
 
 

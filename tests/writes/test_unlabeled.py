@@ -48,6 +48,20 @@ def test_a_change_of_package_prunes_unlabeled_members(api: FakeApi) -> None:
     assert [key.name for key in state(api) if not key.name.startswith("k8s-cr-driver-")] == ["b"]
 
 
+def test_a_change_waits_for_an_unlabeled_member_that_goes_already(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a"), config_map("b")])
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
+    api.delete("ConfigMap", "default", "a")
+    replaced(api, "ConfigMap", "default", "a")
+    run = blue.start([config_map("b")])
+    blue.wait_until_reported("a", "deleting")
+    assert not run.done()
+    api.release("ConfigMap", "default", "a")
+    run.result(10)
+    assert api.find("ConfigMap", "default", "a") is None
+
+
 def test_unlabeled_objects_of_others_stay(api: FakeApi) -> None:
     blue, green = Instance(api.url, adopt=True), Instance(api.url, id=GREEN)
     api.put(config_map("adopted"))
