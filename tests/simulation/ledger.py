@@ -266,7 +266,8 @@ class Ledger:
         kinds = self._kinds.get(entry.owner, set()) | {resource for resource, _ in package}
         is_found = entry.is_labelled and entry.resource in kinds
         is_claim_of_member = entry.resource == CLAIMS and any(
-            one.resource == STATEFUL_SETS and one.owner == entry.owner for one in self.entries.values()
+            one.resource == STATEFUL_SETS and one.owner == entry.owner and not self.is_untraceable(one, package)
+            for one in self.entries.values()
         )
         return not (is_found or is_claim_of_member) and entry.owner in self._unnamed
 
