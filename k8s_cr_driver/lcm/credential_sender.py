@@ -33,7 +33,7 @@ def run(call: hook.Call) -> None:
     """The management driver's entry point. Raises DriverError."""
     stored = call.kept(KEY)
     kept = {name: value for name, value in mapping(stored, "settings").items() if name != sender_settings.ALLOW_INSECURE}
-    asked = hook.unless_refused(call, lambda: _asked(call, kept))
+    asked = hook.unless_refused(call, stored, lambda: _asked(call, kept))
     if asked is None:
         return
     (given, settings), record = asked, Record.read(mapping(stored, "clusters"))

@@ -151,21 +151,21 @@ class Operation(Protocol):
         """Raises DriverError."""
 
 
-def act(call: Call, make: Callable[[Call], Operation]) -> None:
+def act(call: Call, key: str, make: Callable[[Call], Operation]) -> None:
     """Acts, unless it is the rollback of an instantiate whose request was refused. Raises DriverError."""
-    if operation := unless_refused(call, lambda: make(call)):
+    if operation := unless_refused(call, call.kept(key), lambda: make(call)):
         operation.act()
 
 
-def unless_refused(call: Call, read: Callable[[], T]) -> T | None:
+def unless_refused(call: Call, kept: Mapping[str, Any], read: Callable[[], T]) -> T | None:
     """What `read` makes of the request. None for the rollback of an instantiate that was refused for the same mistake.
 
-    Such a one has made nothing that would have to go. Raises Refused in other operations.
+    Such a one has made nothing that would have to go, and has `kept` nothing. Raises Refused otherwise.
     """
     try:
         return read()
     except Refused as error:
-        if call.operation not in _ROLLBACKS:
+        if call.operation not in _ROLLBACKS or kept:
             raise
         LOG.warning("%s %s: nothing was made of this request: %s", call.instance["id"], call.operation, line(error))
         return None

@@ -11,7 +11,7 @@ from typing import Any
 from k8s_cr_driver.cloud.stack import Stack
 from k8s_cr_driver.errors import DriverError, InvalidPackage
 from k8s_cr_driver.lcm import conf, hook
-from k8s_cr_driver.lcm.node_clusters import Operation
+from k8s_cr_driver.lcm.node_clusters import KEY, Operation
 from k8s_cr_driver.node_clusters import inventory
 from k8s_cr_driver.node_clusters.inventory import Endpoint, Inventory, Node, Role
 from k8s_cr_driver.node_clusters.kubeadm.balancing import API_SERVER_PORT
@@ -29,7 +29,7 @@ REACHED = "reached"
 
 def kubespray(call: hook.Call) -> None:
     """The entry point of the management driver `kubespray`. Raises DriverError."""
-    hook.act(call, KubesprayOperation)
+    hook.act(call, KEY, KubesprayOperation)
 
 
 class KubesprayOperation(Operation):

@@ -49,12 +49,12 @@ SCRIPT_LIMIT = 1024 * 1024
 
 def ha_masters(call: hook.Call) -> None:
     """The entry point of the management driver `ha_masters`. Raises DriverError."""
-    hook.act(call, Operation)
+    hook.act(call, KEY, Operation)
 
 
 def persistent_volumes(call: hook.Call) -> None:
     """The entry point of `persistent_volumes`, whose cluster may have a single master. Raises DriverError."""
-    hook.act(call, functools.partial(Operation, masters=1))
+    hook.act(call, KEY, functools.partial(Operation, masters=1))
 
 
 class Operation:
@@ -171,7 +171,7 @@ class Operation:
     def _remove(self) -> None:
         """The cluster goes with its servers: from Tacker's VIMs, too, while the OpenStack VIM is there, with the project."""
         name, has_servers = self.parameters.vim_name, vim.of_openstack(self.call.instance)
-        registry = hook.unless_refused(self.call, lambda: self._registry) if has_servers else None
+        registry = hook.unless_refused(self.call, self.pinned.keys, lambda: self._registry) if has_servers else None
         if registry and not registry.remove(name, vim.description(self.call.instance)):
             self._progress(f"the VIM {name} of Tacker has another description, so it stays")
         vim.remove(self.call.instance, name)

@@ -26,21 +26,22 @@ class PinnedKeys:
 
     def __init__(self, stored: Mapping[str, Any], until: float, progress: Callable[[str], None]) -> None:
         known = mapping(stored, KEY)
-        self._keys: dict[str, list[str]] = {server: texts(known, server) for server in known}
+        self.keys: dict[str, list[str]] = {server: texts(known, server) for server in known}
+        """By the ids of the servers that the instance has reached."""
         self._until, self._progress = until, progress
 
     @property
     def kept(self) -> dict[str, dict[str, list[str]]]:
-        return {KEY: self._keys}
+        return {KEY: self.keys}
 
     def forget_others(self, nodes: Iterable[Node]) -> None:
         """A server that replaces another one gets new keys."""
         servers = {node.server for node in nodes}
-        self._keys = {server: keys for server, keys in self._keys.items() if server in servers}
+        self.keys = {server: keys for server, keys in self.keys.items() if server in servers}
 
     def of(self, cloud: Cloud, node: Node) -> list[str]:
         """One request for a new server, more while it boots: the Compute API has no list of consoles. Raises DriverError."""
-        if node.server not in self._keys:
+        if node.server not in self.keys:
             end = time.monotonic() + KEYS_WITHIN
             while not (found := host_keys.of_console(stack.console(cloud, node.server))):
                 if time.monotonic() > min(end, self._until):
@@ -49,6 +50,6 @@ class PinnedKeys:
                         f"{KEYS_WITHIN:.0f} s; cloud-init prints them, unless emit_keys_to_console of its section ssh is false"
                     )
                 time.sleep(PAUSE)
-            self._keys[node.server] = found
+            self.keys[node.server] = found
             self._progress(f"{node.name}: host keys read from the console")
-        return self._keys[node.server]
+        return self.keys[node.server]

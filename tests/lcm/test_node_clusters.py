@@ -88,6 +88,17 @@ def test_an_instantiate_that_was_refused_can_be_rolled_back(operation: str, give
 
 
 @pytest.mark.parametrize(
+    ("given", "kept"),
+    [("all", {"parameters": PARAMETERS}), ({**PARAMETERS, "vim_cloud": "gone"}, {"host_keys": {"s": ["key"]}})],
+    ids=["parameters", "cloud of the operator"],
+)
+def test_an_instantiate_that_has_made_something_is_not_rolled_back_without_it(given: Any, kept: dict[str, Any]) -> None:
+    """Its request was right then, so the driver or tacker.conf is another one since."""
+    _, failure = call("instantiate_rollback_start", given, metadata={"node_cluster": kept})
+    assert failure.startswith("ha_masters: ")
+
+
+@pytest.mark.parametrize(
     ("operation", "options"),
     [
         ("terminate_start", {"removes": ("m0", "w0")}),
