@@ -25,10 +25,15 @@ def bridge(ledger: Ledger) -> None:
 
 
 def namespace(ledger: Ledger, name: str, address: str) -> Path:
-    """A network namespace whose eth0 has `address` on the bridge."""
+    """A network namespace whose eth0 has `address` on the bridge.
+
+    Its link address is that of the port, which a server that replaces another one gets with the address: nobody else has to
+    learn another one.
+    """
     path = ledger.netns(f"k8scr-{name}")
     outer = f"k8scr-{address.rpartition('.')[2]}"  # at most 15 characters, which a name can pass
-    ledger.link(outer, "type", "veth", "peer", "name", "eth0", "netns", path.name)
+    link_address = ipaddress.ip_address(address).packed.hex(":")
+    ledger.link(outer, "type", "veth", "peer", "name", "eth0", "address", f"02:00:{link_address}", "netns", path.name)
     commands.run(["ip", "link", "set", outer, "master", BRIDGE, "up"])
     inside = ["ip", "-netns", path.name]
     commands.run([*inside, "address", "add", f"{address}/{NETWORK.prefixlen}", "dev", "eth0"])
