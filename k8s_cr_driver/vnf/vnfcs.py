@@ -9,7 +9,6 @@ children has one VNFC for each replica, with an id that is the same each time.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -24,6 +23,7 @@ from k8s_cr_driver.resources.hooks import Children
 from k8s_cr_driver.resources.replicas import count
 from k8s_cr_driver.vnf.counts import FEWER
 from k8s_cr_driver.vnf.descent import read_owner
+from k8s_cr_driver.vnf.scale_in_order import in_order
 from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.writes.members import is_hidden
 
@@ -72,7 +72,7 @@ def listed(vdus: VduObjects, there: Members, most: int) -> list[Vnfc]:
     for vdu, obj in vdus.items():
         new = functools.partial(Vnfc, vdu=vdu, kind=obj.key.kind, qualified=qualified)
         if vdu in there.children:
-            ordered = _in_order(obj, there.children[vdu])
+            ordered = in_order(obj, there.children[vdu])
             found += [new(child["metadata"]["name"], metadata=_metadata(obj, child)) for child in ordered]
         else:
             found += [new(f"{obj.full_name}-{index}") for index in reversed(range(numbers[vdu]))]
@@ -89,16 +89,6 @@ def _number(vdu: str, obj: CustomResource, there: Members) -> int:
     return max(0, count(obj, there.owners[obj.key])) if obj.key in there.owners else 0
 
 
-def _in_order(obj: CustomResource, several: list[Object]) -> list[Object]:
-    """Those first that a scale in removes first, where that is known, else the newest."""
-    newest = sorted(several, key=lambda one: (_created(one), _natural(one["metadata"]["name"])), reverse=True)
-    return obj.scaling().removal_order(newest) or newest
-
-
-def _created(live: Object) -> str:
-    return str(live["metadata"].get("creationTimestamp", ""))
-
-
 def _may_share_names(vdus: VduObjects) -> bool:
     """Whether VNFCs of two VDUs may have one name: controllers derive names from their own, selectors find any name.
 
@@ -108,12 +98,6 @@ def _may_share_names(vdus: VduObjects) -> bool:
     namespaces = {obj.key.namespace for obj in vdus.values()}
     by_selector = any(one.by_selector for obj in vdus.values() if (one := obj.children()))
     return len(names) < len(vdus) or (by_selector and len(namespaces) > 1)
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Sorts tab-9 before tab-11: numbers by their value, all else as text."""
-    parts = re.split(r"([0-9]+)", name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def members(client: Client, instance: str, vdus: VduObjects) -> Members:
