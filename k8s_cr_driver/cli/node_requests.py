@@ -12,10 +12,10 @@ from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.node_clusters import balancers
 from k8s_cr_driver.node_clusters.kubespray import parameters as kubespray
 from k8s_cr_driver.node_clusters.kubespray.parameters import Balancer
-from k8s_cr_driver.node_clusters.parameters import PARAMETER, Parameters
+from k8s_cr_driver.node_clusters.parameters import PARAMETER, Parameters, vim_name_problem
 from k8s_cr_driver.node_clusters.storage import parameters as storage
 from k8s_cr_driver.node_clusters.storage import persistent_volumes
-from k8s_cr_driver.objects.fields import mapping, text
+from k8s_cr_driver.objects.fields import mapping
 
 USER_DATA, USER_DATA_CLASS = "lcm-operation-user-data", "lcm-operation-user-data-class"
 _WHERE = f"additionalParams.{PARAMETER}"
@@ -24,8 +24,8 @@ _WHERE = f"additionalParams.{PARAMETER}"
 def problems(folder: Path, body: Mapping[str, Any], asked: Parameters, balancer: Balancer | None) -> Iterator[str]:
     """A sentence for each mistake of the body of an instantiate, which has these parameters."""
     yield from _user_data(folder, mapping(body, "additionalParams"))
-    if "OPENSTACK" in text(body, "vimConnectionInfo", asked.vim_name, "vimType"):
-        yield f"{_WHERE}.vim_name: {asked.vim_name} is the OpenStack VIM in vimConnectionInfo; choose another name"
+    if problem := vim_name_problem(asked.vim_name, body):
+        yield f"{_WHERE}.{problem}"
     if not asked.ssh_key:
         for where, password in _passwords(asked, balancer):
             if not password:

@@ -65,7 +65,8 @@ class Operation:
         self.stored = call.kept(KEY)
         kept, given = mapping(self.stored, "parameters"), call.additional_params.get(PARAMETER, {})
         self.parameters = self._read(given, kept)
-        vim.check_name(call.instance, self.parameters.vim_name)
+        if problem := parameters.vim_name_problem(self.parameters.vim_name, call.instance):
+            raise InvalidRequest(problem)
         self.stored["parameters"] = parameters.merged(given, kept)
         if call.operation == "instantiate_end":
             self.stored["user_data"] = {key: call.additional_params[key] for key in USER_DATA if key in call.additional_params}

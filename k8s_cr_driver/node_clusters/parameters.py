@@ -27,6 +27,7 @@ API_PORT, API_SERVER_PORT = 16443, 6443
 """Where HAProxy listens on a master, and where its API server does."""
 NOT_KEPT = ("password", "ssh_password", "force")
 """What a later request repeats, or does without."""
+VIM_TYPE = "ETSINFV.KUBERNETES.V_1"
 PROXY = "proxy"
 _NETWORKS = {"pod_cidr": "192.168.0.0/16", "cluster_cidr": "10.96.0.0/12"}
 """The defaults of the specifications."""
@@ -257,6 +258,14 @@ _TABLES: Mapping[str, Mapping[str, Any]] = {
     PROXY: _PROXY,
 }
 _REQUIRED = ("ssh_cp_name", "username")
+
+
+def vim_name_problem(name: str, body: Mapping[str, Any]) -> str:
+    """Why the cluster cannot be the VIM `name` in the vimConnectionInfo of an instance or a request, "" if it can."""
+    kind = text(body, "vimConnectionInfo", name, "vimType")
+    if kind in ("", VIM_TYPE):
+        return ""
+    return f"vim_name: {name} is the VIM of type {kind} in vimConnectionInfo; choose another name"
 
 
 def _problems(merged: Mapping[str, Any], way: Way) -> Iterator[str]:

@@ -12,16 +12,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from k8s_cr_driver.credentials import service_account, tacker
-from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube import kubeconfig, workload
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.pools import Judge
 from k8s_cr_driver.node_clusters import inventory
+from k8s_cr_driver.node_clusters.parameters import VIM_TYPE
 from k8s_cr_driver.objects.fields import mapping, text
 from k8s_cr_driver.objects.keys import Object
 
-VIM_TYPE = "ETSINFV.KUBERNETES.V_1"
 CONNECTION = "vimConnectionInfo"
 
 
@@ -35,12 +34,6 @@ def of_cluster(admin: str, where: inventory.Endpoint, judge: Judge) -> Object:
         "interfaceInfo": {"endpoint": endpoint.url, "ssl_ca_cert": endpoint.ca},
         "accessInfo": {"bearer_token": token},
     }
-
-
-def check_name(instance: Mapping[str, Any], name: str) -> None:
-    """Raises InvalidRequest for the name of another entry, such as that of the OpenStack project with the servers."""
-    if (kind := text(instance, CONNECTION, name, "vimType")) not in ("", VIM_TYPE):
-        raise InvalidRequest(f"vim_name: {name} is the VIM of type {kind} in vimConnectionInfo; choose another name")
 
 
 def add(instance: Object, name: str, entry: Mapping[str, Any]) -> None:

@@ -256,7 +256,7 @@ MADE = {DATA: "./UserData/user_data.py", CLASS: "StandardUserData"}
         ({"additionalParams": {CLASS: "StandardUserData"}}, f"{DATA}: is missing; Tacker takes both or none"),
         (
             {"vimConnectionInfo": {"blue": {"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"}}},
-            "vim_name: blue is the OpenStack VIM in vimConnectionInfo; choose another name",
+            "vim_name: blue is the VIM of type ETSINFV.OPENSTACK_KEYSTONE.V_3 in vimConnectionInfo; choose another name",
         ),
     ],
 )
