@@ -30,6 +30,8 @@ from k8s_cr_driver.writes.write_errors import with_remedy
 LONGEST_OF_SHARED = 60.0
 """Seconds, at most, between two deletions of a Namespace or CRD that fail: each lists all kinds that may hold guests."""
 
+NOT_APPLIED = Health(State.WAITING, "NotApplied", "not applied yet")
+
 
 class Phase(enum.Enum):
     """How far an object is."""
@@ -44,7 +46,7 @@ class Phase(enum.Enum):
     """Others have created an object of its name, which a rollback leaves to them."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Node:
     """One object of a run. `needs`: objects that must be ready (or deleted) first; `error`: why the last try failed."""
 
@@ -75,7 +77,7 @@ class Node:
         return backoff.delay(self.attempts, self.error, self.longest_backoff)
 
 
-@dataclass
+@dataclass(slots=True)
 class Desired(Node):
     """An object that must exist and be ready."""
 
@@ -95,7 +97,7 @@ class Desired(Node):
     """The uid of an object that this run deletes to create it again."""
     is_new: bool = False
     """It did not exist when its last write was sent."""
-    health: Health = field(default_factory=lambda: Health(State.WAITING, "NotApplied", "not applied yet"))
+    health: Health = NOT_APPLIED
     since: str = ""
     failed_at: float | None = None
 
@@ -138,7 +140,7 @@ class Desired(Node):
 
     @property
     def in_trouble(self) -> bool:
-        return super().in_trouble or self.health.trouble
+        return self.error is not None or self.health.trouble
 
     def report(self, sent: SentValues) -> Report:
         """Without the values that were `sent`."""
@@ -160,7 +162,7 @@ class Desired(Node):
         return suggested.line(self.obj, self.live) if self.live is not None and is_judged else ""
 
 
-@dataclass
+@dataclass(slots=True)
 class ToDelete(Node):
     """An object that must be deleted."""
 
