@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 DEPTH_LIMIT = 300
@@ -32,13 +33,18 @@ def decoded(text: str | bytes, most: int | None = None) -> Any:
     if len(text) > most and _count(text, ",{[") > most:
         raise BeyondLimit(f"the JSON has more than {most:,} values")
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_with_shared_names)
         is_deep = _count(text, "{[") > DEPTH_LIMIT and _is_deep(value)
     except RecursionError:
         is_deep = True
     if is_deep:
         raise BeyondLimit(f"the JSON is nested deeper than {DEPTH_LIMIT} levels")
     return value
+
+
+def _with_shared_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of ten thousand objects each has the same names of fields, which are a third of its memory."""
+    return {sys.intern(name): value for name, value in pairs}
 
 
 def measured(text: bytes, value: Any) -> int:

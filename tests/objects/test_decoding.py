@@ -24,6 +24,12 @@ def test_the_limit_of_levels_is_that_of_no_interpreter(opening: str, closing: st
         decoding.decoded(opening * levels + "[1]" + closing * levels)
 
 
+def test_all_objects_have_the_same_names_of_fields_in_memory() -> None:
+    first, second = (decoding.decoded('{"managedFields": [{"fieldsType": "FieldsV1"}]}') for _ in range(2))
+    assert next(iter(first)) is next(iter(second))
+    assert next(iter(first["managedFields"][0])) is next(iter(second["managedFields"][0]))
+
+
 def test_brackets_in_texts_are_no_levels() -> None:
     assert decoding.decoded(json.dumps("[" * 1000)) == "[" * 1000
 
