@@ -73,7 +73,7 @@ def test_a_rollback_keeps_the_version_that_the_failed_change_has_stored(
 ) -> None:
     blue = instantiated(cluster, tmp_path / "v1", V1)
     with pytest.raises(sol_ex.SolException, match="never-ready"):
-        blue.change(blue.package([*V2, *NEVER_READY]), **{"wait-timeout": 2})
+        blue.change(blue.package([*V2, *NEVER_READY]), **{"wait-timeout": 5})
     assert crd(cluster)["status"]["storedVersions"] == ["v1", "v2"]
     with caplog.at_level(logging.WARNING):
         blue.roll_back_change()

@@ -87,7 +87,7 @@ def test_a_status_of_before_the_change_is_no_newer_one_because_it_was_converted(
     monkeypatch.setattr(operation, "TIMING", Timing(silence=30.0))
     blue = instantiated(api, tmp_path, crd())
     with pytest.raises(sol_ex.SolException, match="StatusOlderThanSpec"):
-        blue.change(blue.package([crd(), db("b")]), **{"wait-timeout": 2})
+        blue.change(blue.package([crd(), db("b")]), **{"wait-timeout": 5})
 
 
 def test_what_only_the_preferred_version_says_counts(api: FakeApi, tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_a_rollback_deletes_the_webhook_that_the_failed_change_has_brought_first
     never = [guard("configmaps", failurePolicy="Fail"), config_map("a", x="2")]
     answers_nothing(cluster, "b")
     with pytest.raises(sol_ex.SolException):
-        blue.change(blue.package([deployment(1), *never, stopped_object()]), **{"wait-timeout": 2})
+        blue.change(blue.package([deployment(1), *never, stopped_object()]), **{"wait-timeout": 5})
     assert cluster.find(*GUARD) is not None
     answers_nothing(cluster, stopped)
     blue.roll_back_change()
@@ -77,7 +77,7 @@ def test_the_failure_of_a_webhook_that_does_not_respond_names_its_configuration_
     answers_nothing(cluster, "b")
     new = [deployment(1), guard("configmaps"), config_map("a", x="guard"), stopped_object()]
     with pytest.raises(sol_ex.SolException) as raised:
-        blue.change(blue.package(new), **{"wait-timeout": 2})
+        blue.change(blue.package(new), **{"wait-timeout": 5})
     error = str(raised.value.detail)
     assert f'failed calling webhook "{NAME}"' in error
     assert "ValidatingWebhookConfiguration.admissionregistration.k8s.io guard has this webhook" in error
