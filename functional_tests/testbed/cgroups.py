@@ -33,6 +33,14 @@ def create(ledger: Ledger, name: str) -> list[Path]:
     return [group / "cgroup.procs" for group in groups]
 
 
+def weigh(name: str, share: float) -> None:
+    """The group's part of the processors where others want them, too; 1 by default."""
+    hierarchies = [ROOT] if version() == 2 else _v1_hierarchies()
+    for file, usual in (("cpu.weight", 100), ("cpu.shares", 1024)):
+        for found in filter(Path.exists, (hierarchy / f"k8scr-{name}" / file for hierarchy in hierarchies)):
+            found.write_text(str(round(usual * share)))
+
+
 def boot_commands() -> list[str]:
     """What a machine runs before it starts containers."""
     if version() == 2:
