@@ -223,9 +223,9 @@ def test_no_master_is_touched_when_two_of_three_are_dead(site: Site) -> None:
     finally:
         for one in dead:
             site.nodes[one.id].connect()
+    assert until(lambda: is_whole(site), WHOLE_WITHIN, pause=0.5)
 
 
 def test_a_terminate_takes_the_vim_away_first(site: Site) -> None:
-    """Whatever the state of the cluster is: etcd has just lost its majority."""
     assert site.operate("terminate_start").failure == ""
     assert (list(site.vims), site.tacker.vims) == (["vim1"], {})

@@ -109,11 +109,11 @@ def test_object_that_is_ready_or_not_applied_yet_is_not_judged(api: FakeApi) -> 
 
 
 def test_status_that_moves_goes_on_and_costs_nothing(api: FakeApi) -> None:
-    limit = 4  # a machine that stands still for a second is no object that does
+    limit = 2  # a machine that stands still for a second is no object that does
     blue = instance(api, limit)
     run = blue.start([DEFINITION, crontab("one")])
     blue.wait_until_reported("one", "Waiting")
-    until = time.monotonic() + 1.5 * limit
+    until = time.monotonic() + 3 * limit
     for step in itertools.takewhile(lambda _: time.monotonic() < until, itertools.count()):
         api.set_status("CronTab", "default", "one", status("False", message=f"step {step}."))
         blue.wait_until_reported("one", "Waiting", f"step {step}.")

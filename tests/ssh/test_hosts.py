@@ -91,7 +91,8 @@ def test_a_deadline_does_not_wait_for_the_server(server: Server, hosts: Hosts, m
 
 def test_a_server_that_compresses_is_refused(hosts: Hosts) -> None:
     """A packet of 256 KiB would become one of 256 MiB before anything counts it. Whichever side sees it first ends it."""
-    with serving(compression=["zlib@openssh.com"]) as one, pytest.raises(Unreachable, match="no connection to port"):
+    said = r"no connection to port \d+: (.*compression|Connection lost)"
+    with serving(compression=["zlib@openssh.com"]) as one, pytest.raises(Unreachable, match=said):
         hosts.run(one.host(), Command("a look", ("true",)))
 
 
