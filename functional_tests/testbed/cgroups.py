@@ -22,8 +22,7 @@ def is_mounted() -> bool:
 
 def create(ledger: Ledger, name: str) -> list[Path]:
     """The `cgroup.procs` files that a process writes itself into to be in the group `name` of every hierarchy."""
-    hierarchies = [ROOT] if version() == 2 else _v1_hierarchies()
-    groups = [ledger.cgroup(hierarchy / f"k8scr-{name}") for hierarchy in hierarchies]
+    groups = list(map(ledger.cgroup, _groups(name)))
     for group in groups:
         if version() == 2:
             _delegate_v2(group)
@@ -35,10 +34,10 @@ def create(ledger: Ledger, name: str) -> list[Path]:
 
 def weigh(name: str, share: float) -> None:
     """The group's part of the processors where others want them, too; 1 by default."""
-    hierarchies = [ROOT] if version() == 2 else _v1_hierarchies()
-    for file, usual in (("cpu.weight", 100), ("cpu.shares", 1024)):
-        for found in filter(Path.exists, (hierarchy / f"k8scr-{name}" / file for hierarchy in hierarchies)):
-            found.write_text(str(round(usual * share)))
+    for group in _groups(name):
+        for file, usual in (("cpu.weight", 100), ("cpu.shares", 1024)):
+            if (group / file).exists():
+                (group / file).write_text(str(round(usual * share)))
 
 
 def boot_commands() -> list[str]:
@@ -48,6 +47,11 @@ def boot_commands() -> list[str]:
     # systemd-nspawn mounts the controllers of version 1 read-only; without `bind` the kernel says "busy".
     controllers = [path.name for path in _v1_hierarchies() if path.name not in ("systemd", "unified")]
     return [f"mount -o remount,rw,bind /sys/fs/cgroup/{controller}" for controller in controllers]
+
+
+def _groups(name: str) -> list[Path]:
+    """Of a machine, one in each hierarchy."""
+    return [hierarchy / f"k8scr-{name}" for hierarchy in ([ROOT] if version() == 2 else _v1_hierarchies())]
 
 
 def _v1_hierarchies() -> list[Path]:
