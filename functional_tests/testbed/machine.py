@@ -109,6 +109,12 @@ class Machine:
         """The text of a file in the machine."""
         return (self.root / path.lstrip("/")).read_text()
 
+    def volume(self, path: str) -> Path:
+        """What the host has of one of the `volumes` that `start` takes."""
+        folder = self._disk / "volumes" / path.strip("/").replace("/", "-")
+        folder.mkdir(exist_ok=True)
+        return folder
+
     def disk(self, size: int) -> Path:
         """A new block device of the host, `size` bytes long and empty, that `boot` can give to this machine."""
         backing = self.home / f"disk{len(list(self.home.glob('disk*')))}"
@@ -145,9 +151,7 @@ class Machine:
         binds = [f"--bind-ro={source}:{target}" for source, target in (read_only or {}).items()]
         binds += [f"--bind={source}:{target}" for source, names in (disks or {}).items() for target in names]
         for volume in volumes:
-            folder = self._disk / "volumes" / volume.strip("/").replace("/", "-")
-            folder.mkdir(exist_ok=True)
-            binds.append(f"--bind={folder}:{volume}")
+            binds.append(f"--bind={self.volume(volume)}:{volume}")
         # In the namespace already when it mounts /sys, which shows the links of the namespace that it is mounted in.
         argv = [
             "nsenter", f"--net=/run/netns/k8scr-{self.name}",

@@ -13,6 +13,7 @@ from builds.programs import build
 
 from .. import config, images, kubernetes, rootfs
 from ..release import FORMER, NEWEST, PROTOCOLS, Release
+from . import container_store
 from .server import Image
 
 RELEASES = (NEWEST, FORMER)
@@ -23,7 +24,7 @@ PLUGIN = "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel2"
 """The image that Flannel's chart names."""
 HOST_SETTINGS = "/etc/kubernetes/kubelet.conf.d/10-host.conf"
 """Of kubelet, which finds them by its option `--config-dir`."""
-_VOLUMES = ("/var/lib/containerd", "/var/lib/etcd", "/var/lib/kubelet")
+_VOLUMES = (container_store.FOLDER, "/var/lib/etcd", "/var/lib/kubelet")
 # What kubeadm runs as: the machine is a part of the host's, which its checks do not know.
 _KUBEADM = "/usr/libexec/kubeadm"
 _MOVED = {"kubeadm": _KUBEADM}
@@ -37,8 +38,7 @@ def image(release: Release, packages: tuple[str, ...], more: Iterable[Path] = ()
     """`packages`: of Debian, beside those of every machine. `more`: archives of container images, such as `of_a_cloud`."""
     released = release.images()
     pause = next(one for one in released if "/pause:" in one)
-    loaded = (*released.values(), kubernetes.stand_ins(), *more)
-    archives = " ".join(f"/opt/images/{archive.name}" for archive in loaded)
+    store = container_store.loaded((*released.values(), kubernetes.stand_ins(), *more))
     programs = {str(source): _MOVED.get(source.name, target) for source, target in release.programs().items()}
     return Image(
         root=str(rootfs.root_folder(packages)),
@@ -52,10 +52,11 @@ def image(release: Release, packages: tuple[str, ...], more: Iterable[Path] = ()
         services={
             "containerd": config.render("containerd.service"),
             "kubelet": config.render("kubelet.service"),
-            "images": config.render("openstack/images.service", archives=archives),
+            "network-plugins": config.render("openstack/network_plugins.service"),
         },
-        read_only=programs | {str(images.folder()): "/opt/images"},
+        read_only=programs,
         volumes=_VOLUMES,
+        containers=str(store),
     )
 
 
@@ -66,8 +67,8 @@ def without_programs(image: Image) -> Image:
         image,
         files={path: image.files[path] for path in kept} | {"/etc/apt/sources.list": ""},
         scripts={},
-        services={name: image.services[name] for name in ("containerd", "images")},
-        read_only={source: target for source, target in image.read_only.items() if target == "/opt/images"},
+        services={name: image.services[name] for name in ("containerd", "network-plugins")},
+        read_only={},
     )
 
 

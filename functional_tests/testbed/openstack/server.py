@@ -15,7 +15,7 @@ from pathlib import Path
 from .. import processes
 from ..ledger import Ledger
 from ..machine import Machine
-from . import network
+from . import container_store, network
 
 CLOUD_INIT = """\
 datasource_list: [ConfigDrive, None]
@@ -31,7 +31,11 @@ BY_ID = Path("/dev/disk/by-id")
 
 @dataclass(frozen=True)
 class Image:
-    """What a server boots from: a root folder, with files, scripts, services, and folders of the host."""
+    """
+    What a server boots from: a root folder, with files, scripts, services, and folders of the host.
+
+    `containers`: the folder with which containerd begins, see `container_store`; "" for an empty one.
+    """
 
     root: str
     files: Mapping[str, str] = field(default_factory=dict)
@@ -39,6 +43,7 @@ class Image:
     services: Mapping[str, str] = field(default_factory=dict)
     read_only: Mapping[str, str] = field(default_factory=dict)
     volumes: Sequence[str] = ()
+    containers: str = ""
 
     def save(self, file: Path) -> None:
         file.write_text(json.dumps(asdict(self)))
@@ -57,6 +62,8 @@ class Image:
             machine.write(path, text, mode=0o755)
         for name, unit in self.services.items():
             machine.service(name, unit)
+        if self.containers:
+            container_store.copy(Path(self.containers), machine.volume(container_store.FOLDER))
 
 
 class Server:
