@@ -21,7 +21,7 @@ from tests.cloud.stacks import Volume as Attached
 from tests.credentials import openstack as tacker_api
 from tests.credentials.openstack import Cloud as Tacker
 
-from ..testbed import cgroups, network, nodes
+from ..testbed import network, nodes
 from ..testbed.nodes import PUBLIC, USER, Node, Volume
 from ..testbed.openstack.server import Image
 from .script import Body, Conductor, KilledWhen, Outcome
@@ -33,8 +33,6 @@ PLAIN = (STORAGE, BALANCER)
 """Their servers have no Kubernetes."""
 HA, VOLUMES, KUBESPRAY, FAULTS, ITSELF = 100, 120, 140, 160, 180
 """Where the addresses of each site begin, whose tests may run side by side; the first is the virtual IP."""
-BESIDE = 0.25
-"""Of the processors, what a machine has of a site that may take as long as that of the three masters."""
 VIP = str(network.NETWORK[HA])
 VIM = "blue"
 _MANIFEST = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "of-the-package", "namespace": "default"}}
@@ -74,8 +72,6 @@ class Site:
     base: int = HA
     image: Callable[[], Image] = nodes.with_kubernetes
     """Of the nodes."""
-    share: float = 1.0
-    """Of the processors, for each machine."""
     deployed: Deployed = field(init=False)
     nodes: dict[str, Node] = field(default_factory=dict)
     """By the ids of the servers."""
@@ -163,7 +159,6 @@ class Site:
                 Attached(volume.id, resource, server.stack, (server.id,)) for resource, volume in self.volumes.items()
             ]
         node.boot(self.authorized, volumes=volumes, image=None if server.vdu in PLAIN else self.image())
-        cgroups.weigh(node.name, self.share)
         return server
 
     def of(self, vdu: str) -> list[Server]:

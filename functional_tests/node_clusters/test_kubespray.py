@@ -31,10 +31,10 @@ from ..testbed.release import NEWEST
 from .ansible_server import INVENTORIES, KEY, PROGRAM, ROOT, AnsibleServer, Kubespray
 from .cnf import Cnf
 from .script import Body, Outcome
-from .site import BALANCER, BESIDE, KUBESPRAY, MASTERS, VIM, WORKERS, Server, Site, name_of, opened
+from .site import BALANCER, KUBESPRAY, MASTERS, VIM, WORKERS, Server, Site, name_of, opened
 
-SITE = partial(Site, driver="kubespray", base=KUBESPRAY, share=BESIDE)
-OTHER = partial(Site, driver="kubespray", base=KUBESPRAY + 5, share=BESIDE)
+SITE = partial(Site, driver="kubespray", base=KUBESPRAY)
+OTHER = partial(Site, driver="kubespray", base=KUBESPRAY + 5)
 PORT, NODE_PORT, OF_THE_CNF = 8383, 30080, 30090
 _BALANCER = "#!/bin/sh\nset -eu\ncommand -v haproxy\n"
 # Seconds, however busy the host is.

@@ -19,9 +19,9 @@ from ..testbed.nodes import PASSWORD, USER, Node
 from ..testbed.processes import until
 from . import leaks
 from .script import Body, KilledWhen
-from .site import BESIDE, FAULTS, MASTERS, WORKERS, Server, Site, name_of
+from .site import FAULTS, MASTERS, WORKERS, Server, Site, name_of
 
-SITE = partial(Site, driver="persistent_volumes", base=FAULTS, image=nodes.plain, share=BESIDE)
+SITE = partial(Site, driver="persistent_volumes", base=FAULTS, image=nodes.plain)
 HIDDEN = "word-of-the-proxy"
 PROXY = {"http_proxy": f"http://someone:{HIDDEN}@proxy.example:3128"}
 OURS = "/var/lib/k8s-cr-nodes"

@@ -19,9 +19,9 @@ from ..objects import claim_of, pod_with_claim
 from ..testbed import network
 from ..testbed.nodes import MOUNT, USER, Volume
 from .script import Body
-from .site import BESIDE, MASTERS, STORAGE, VOLUMES, WORKERS, Server, Site, name_of
+from .site import MASTERS, STORAGE, VOLUMES, WORKERS, Server, Site, name_of
 
-SITE = partial(Site, driver="persistent_volumes", base=VOLUMES, share=BESIDE)
+SITE = partial(Site, driver="persistent_volumes", base=VOLUMES)
 PHASES = ("file systems", "mounts", "exports", "NFS clients", "volumes")
 RESOURCES = ("data", "archive")
 EXPORTED = [f"{network.NETWORK[VOLUMES + 11 + number]}/32" for number in range(2)]

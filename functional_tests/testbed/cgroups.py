@@ -22,7 +22,8 @@ def is_mounted() -> bool:
 
 def create(ledger: Ledger, name: str) -> list[Path]:
     """The `cgroup.procs` files that a process writes itself into to be in the group `name` of every hierarchy."""
-    groups = list(map(ledger.cgroup, _groups(name)))
+    hierarchies = [ROOT] if version() == 2 else _v1_hierarchies()
+    groups = [ledger.cgroup(hierarchy / f"k8scr-{name}") for hierarchy in hierarchies]
     for group in groups:
         if version() == 2:
             _delegate_v2(group)
@@ -32,14 +33,6 @@ def create(ledger: Ledger, name: str) -> list[Path]:
     return [group / "cgroup.procs" for group in groups]
 
 
-def weigh(name: str, share: float) -> None:
-    """The group's part of the processors where others want them, too; 1 by default."""
-    for group in _groups(name):
-        for file, usual in (("cpu.weight", 100), ("cpu.shares", 1024)):
-            if (group / file).exists():
-                (group / file).write_text(str(round(usual * share)))
-
-
 def boot_commands() -> list[str]:
     """What a machine runs before it starts containers."""
     if version() == 2:
@@ -47,11 +40,6 @@ def boot_commands() -> list[str]:
     # systemd-nspawn mounts the controllers of version 1 read-only; without `bind` the kernel says "busy".
     controllers = [path.name for path in _v1_hierarchies() if path.name not in ("systemd", "unified")]
     return [f"mount -o remount,rw,bind /sys/fs/cgroup/{controller}" for controller in controllers]
-
-
-def _groups(name: str) -> list[Path]:
-    """Of a machine, one in each hierarchy."""
-    return [hierarchy / f"k8scr-{name}" for hierarchy in ([ROOT] if version() == 2 else _v1_hierarchies())]
 
 
 def _v1_hierarchies() -> list[Path]:
