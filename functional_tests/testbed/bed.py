@@ -260,7 +260,7 @@ _NETWORK = ("nftables", "haproxy")
 _PARTS = {
     "kubernetes": Part(_start_kubernetes, kubernetes.PACKAGES, NEWEST.families),
     "tacker": Part(_start_tacker, _SHARED),
-    "machines": Part(_start_machines, kubernetes.PACKAGES, NEWEST.families),
+    "machines": Part(_start_machines, (*kubernetes.PACKAGES, "nftables"), NEWEST.families),
     "openstack": Part(_start_openstack, (*_SHARED, *kubernetes.PACKAGES, *_NETWORK), kubernetes_node.FAMILIES),
 }
 _KIND = Part(_start_kind, (*kubernetes.PACKAGES, *docker.PACKAGES), node_image.FAMILIES)
