@@ -40,9 +40,9 @@ INITIAL_LIMIT = 10.0
 aggregated API may not know `sendInitialEvents`, and ignore it. A server that knows it waits 3 s at most (KEP-3157)."""
 TRIAL_LIMIT = 3.0
 """Seconds for which a reflector waits until another one knows whether the server sends initial events."""
-FORBIDDEN_GRACE = 30.0
+FORBIDDEN_GRACE = 120.0
 """Seconds for which a server that was away, or has allowed a watch before, may forbid it, from the first time: one that
-starts has not read its RBAC yet."""
+starts has not read its RBAC yet (kubernetes/kubernetes issue 121635 has seen minutes)."""
 
 
 @dataclass(frozen=True)
