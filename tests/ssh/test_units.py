@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +56,7 @@ def await_begin(folder: Path, process: subprocess.Popen[str]) -> None:
     log, service = folder / "steps" / "one.log", folder / "one.service"
     while not all(file.exists() and file.read_text().endswith("\n") for file in (log, service)):
         assert process.poll() is None
+        time.sleep(0.01)
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[str, int]:
@@ -100,6 +102,7 @@ def test_a_step_that_runs_already_is_waited_for_and_not_started_again(folder: Pa
     second = start("echo another")
     while looks(folder) < before + 4:  # it waits
         assert second.poll() is None
+        time.sleep(0.01)
     end.touch()
     assert ended(second) == ("begun\ndone\n", 0)
     assert starts(folder) == 1 and not is_unfinished(folder)
