@@ -40,7 +40,7 @@ cat "$device"
 """,
     "mkfs.ext4": 'echo "mkfs $4" >>"$ROOT/log"; printf "TYPE=ext4\\nUUID=%s\\nUSAGE=filesystem\\n" "$3" >"$4"',
     "mountpoint": """\
-if [ "$1" = -x ]; then echo "252:$(basename "$2" | cksum | cut -d" " -f1)"; exit 0; fi
+if [ "$1" = -x ]; then set -- $(echo "${2##*/}" | cksum); echo "252:$1"; exit; fi
 file=$ROOT/mounts/$(echo "${2#"$ROOT"}" | tr / _)
 if [ ! -e "$file" ]; then
   if [ "$1" = -d ] && [ -d "$2" ]; then echo "$2 is not a mountpoint"; fi
