@@ -2,8 +2,8 @@
 """
 The script of a management driver as Tacker runs it: a process that is given a pickle, and may die at any moment.
 
-It is forked from one that has imported the driver, which takes 2 s of a processor. Tacker starts each anew, as the tests with a
-cloud do.
+It is forked from one that has imported the driver, which takes 2 s of a processor. Tacker starts a new program each time, which
+the tests with a cloud show.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ class Conductor:
         self.write(script, scripts.text(driver))
         options = json.dumps([f"--config-file={self.folder / 'tacker.conf'}"])
         streams = [self.folder / f"{uuid.uuid4()}.{name}" for name in ("stdin", "stdout", "stderr")]
+        streams[0].touch(mode=0o600)  # it has secrets
         streams[0].write_bytes(pickle.dumps(given))
         process = _FORKS.Process(target=_execute, args=(self.folder / script, options, *streams))
         process.start()
