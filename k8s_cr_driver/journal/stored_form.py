@@ -90,8 +90,9 @@ class InventoryContent(_Fields):
 
     def has_adopted(self, live: Object) -> bool:
         """The same by what is recorded alone: whoever asked for the adoption has consented to it."""
-        is_recorded = key_of(live) in self.adopted
-        return is_recorded and (not is_created(live) or self.may_change_adopted(live))  # anybody may write the annotation
+        if not self.adopted or key_of(live) not in self.adopted:
+            return False
+        return not is_created(live) or self.may_change_adopted(live)  # anybody may write the annotation
 
     def may_change_adopted(self, live: Object) -> bool:
         """Whether it is the object itself that was adopted: of another one of its name nobody has asked for the adoption."""

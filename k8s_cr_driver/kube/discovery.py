@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -83,6 +83,10 @@ class Resources:
     def __iter__(self) -> Iterator[Resource]:
         """Each kind once, in the version that the server prefers."""
         return (next(iter(versions.values())) for versions in self._of.values())
+
+    def defined_by(self, names: Collection[str]) -> list[Resource]:
+        """The kinds whose CRDs have one of these names."""
+        return [one for one in self if one.crd_name in names] if names else []
 
     def is_served(self, of: GroupKind) -> bool:
         """Whether the cluster served the kind when it was asked, whatever a package is going to bring."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -62,11 +63,11 @@ class WriteContext:
     def resources(self) -> Resources:
         return self.client.resources
 
-    @property
+    @functools.cached_property
     def instance(self) -> str:
         return self.inventory.instance
 
-    @property
+    @functools.cached_property
     def manager(self) -> str:
         return manager(self.inventory.instance)
 

@@ -77,7 +77,8 @@ def remove(
     A Namespace or CRD that nothing of the instance uses must be withdrawn before, see `withdraw`. `why` it stays, if it does.
     Returns None if the object no longer exists. ApiError 409: it has changed, call again.
     """
-    removal = functools.partial(_remove, context, obj, resource, grace_period, was_kept=is_kept(live), why=why)
+    was_kept = obj.key.group_kind in SHARED and is_kept(live)
+    removal = functools.partial(_remove, context, obj, resource, grace_period, was_kept=was_kept, why=why)
     try:
         try:
             return removal(live)
@@ -117,7 +118,7 @@ def _remove(
     context.inventory.fence.before_write()
     instance = context.instance
     way, reason = decide(context.inventory.content, instance, live, why)
-    if obj.key.group_kind in SHARED and was_kept and not stays(context.inventory.content, live):
+    if was_kept and not stays(context.inventory.content, live):
         raise Contended(f"{obj.key} is not to be kept any more: it is withdrawn first")
     if way is Way.KEEP:
         _mark_namespace(context, live)

@@ -165,7 +165,7 @@ class Guests:
         found = self._client.list(CRDS, "", "", METADATA_LIST)
         is_brought = (users(one) or is_released(one) or has_applier(one, KEPT_BY) or key_of(one) in members for one in found)
         names = {key_of(one).name for one in itertools.compress(found, is_brought)}
-        return [one for one in self._context.resources if one.namespaced and one.group_kind.group and one.crd_name in names]
+        return [one for one in self._context.resources.defined_by(names) if one.namespaced]
 
     def _listed(
         self, content: _Content, namespaces: Collection[str], known: Iterable[Object] | None

@@ -48,14 +48,18 @@ def is_claimed(live: Object, instance: str) -> bool:
 
 def keepers(lives: Iterable[Object]) -> list[Orphans]:
     """What those of `lives` leave that are to be kept, or whose orphans are."""
-    leaving = (live for live in lives if kind_of(live) in leaving_kinds())
-    return [left for live in leaving if (left := resource_for(live).orphans()) and (is_kept(live) or left.are_kept)]
+    return [left for live in lives if (left := _left_by(live)) and (is_kept(live) or left.are_kept)]
 
 
 @functools.lru_cache(maxsize=1)
 def leaving_kinds() -> frozenset[GroupKind]:
     """The kinds whose objects leave orphans."""
     return frozenset(kind for kind, one in classes().items() if one.orphaned)
+
+
+def _left_by(live: Object) -> Orphans | None:
+    """What the object leaves; None for most kinds."""
+    return resource_for(live).orphans() if kind_of(live) in leaving_kinds() else None
 
 
 class OwnedOrphans:
@@ -66,7 +70,7 @@ class OwnedOrphans:
         self._listed: dict[tuple[GroupKind, str], list[Object]] = {}
 
     def of(self, live: Object) -> list[tuple[Resource, Object]]:
-        orphans = resource_for(live).orphans()
+        orphans = _left_by(live)
         resource = self._context.resources.find(orphans.kind) if orphans else None
         if resource is None:
             return []
@@ -81,10 +85,10 @@ def staying_orphans(
     live: Object, members: Collection[ObjectKey], owned_orphans: OwnedOrphans
 ) -> list[tuple[Resource, Object]]:
     """What an object leaves that is to be deleted, and does not take along: it may own that all the same."""
-    orphans = resource_for(live).orphans()
-    are_taken = orphans is not None and orphans.are_taken
+    if (orphans := _left_by(live)) is None:
+        return []
     owned = [(resource, one) for resource, one in owned_orphans.of(live) if key_of(one) not in members]
-    return [(resource, one) for resource, one in owned if not are_taken or is_kept(one) or is_released(one)]
+    return [(resource, one) for resource, one in owned if not orphans.are_taken or is_kept(one) or is_released(one)]
 
 
 def disclaim_orphan(context: WriteContext, resource: Resource, live: Object) -> None:
@@ -125,16 +129,14 @@ def _left_by_others(
         others.pop(uid_of(live), None)
     found: dict[tuple[GroupKind, str], list[Orphans]] = defaultdict(list)
     for live in others.values():
-        if orphans := resource_for(live).orphans():
+        if orphans := _left_by(live):
             found[kind_of(live), key_of(live).namespace].append(orphans)
     return found
 
 
 def _orphans(context: WriteContext, live: Object) -> Orphans | None:
-    if context.inventory.content.is_adopted(live) or is_kept(live):
-        return None
-    orphans = resource_for(live).orphans()
-    if orphans is None or orphans.selector is None:
+    orphans = _left_by(live)
+    if orphans is None or orphans.selector is None or context.inventory.content.is_adopted(live) or is_kept(live):
         return None
     if orphans.are_kept:
         LOG.warning("%s: the objects that it leaves are kept: its policy says so, or nobody can know it", key_of(live))

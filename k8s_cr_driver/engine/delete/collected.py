@@ -93,11 +93,11 @@ class Garbage:
 
         A Namespace or CRD may not go before its turn: what stays, or is not ours, would go with it.
         """
-        uid, others = controller_of(live), owner_uids(live)
-        may_go = self.may_collect and node.key.group_kind not in SHARED and not stays(self._inventory.content, live)
-        if not (may_go and uid and self._goes_first(uid, node)):
+        uid = controller_of(live)
+        may_go = uid and self.may_collect and node.key.group_kind not in SHARED and not stays(self._inventory.content, live)
+        if not (may_go and self._goes_first(uid, node)):
             return False
-        if all(self._goes_first(other, node) for other in others):
+        if all(self._goes_first(other, node) for other in owner_uids(live)):
             return True
         LOG.info("%s: %s has another owner that may stay: garbage collection would keep it", self._operation, node.key)
         return False

@@ -64,9 +64,9 @@ class Pruner:
 
         `released`: what an earlier run has released, and that stays in its Namespace and CRD.
         """
-        self._kept.update(released)
         self._departures.guests = Guests(self._run.context, leaving=lives if with_orphans else ())
         stay = frozenset(key_of(live) for live in lives if not self.deletes(live))
+        self._kept.update(released, stay)
         pairs = [(key_of(live), one) for live in lives for one in resource_for(live).relations().deleted_before(lives)]
         # With abandon nothing waits for an object that refers to it: its finalizer may be one that nobody removes any more
         needs = dependencies.deletion(lives, pairs, frozenset(map(key_of, lives)) if self._run.operation.abandon else stay)
@@ -94,14 +94,13 @@ class Pruner:
         node.is_unwatched = self._is_unwatched(node.key, live)
         self.nodes[node.key] = node
         self.garbage.add(node)
-        if not self.deletes(live):
-            self._kept.add(node.key)
         return node
 
     def observe(self, key: ObjectKey, live: Object | None) -> None:
         """A watch reports an object that is not desired; None: it is no longer selected, or we no longer manage it."""
         node = self.nodes.get(key)
         if live is not None:
+            self._keep(key, live)
             if node is None:
                 self._try(self.add(live, {}))
             else:
@@ -128,9 +127,9 @@ class Pruner:
             self.gone.last[uid_of(node.live)] = node.live
         self.gone.by_others |= node.phase is not Phase.SENT
         if not node.stays:
-            self._kept.discard(node.key)
-            if node.live is not None and not self.deletes(node.live):
+            if node.key in self._kept and node.live is not None and not self.deletes(node.live):
                 LOG.warning("%s was to stay, and is gone, perhaps with its owners: %s", node.key, owner_names(node.live))
+            self._kept.discard(node.key)
         else:
             LOG.warning("%s: %s is released and stays: %s", self._run.operation.id, node.key, redact(node.stays))
         self._run.operation.progress(node.key, "left" if node.stays else "deleted", node.stays)
@@ -177,6 +176,7 @@ class Pruner:
             self._gone(node)
             self._retry_owned_by(node)
             return 0
+        self._keep(node.key, live)
         node.live, node.is_gone, node.is_unwatched = live, False, self._is_unwatched(node.key, live)
         return READ_EVERY if node.phase is Phase.SENT and node.is_unwatched else 0
 
@@ -195,8 +195,6 @@ class Pruner:
         """An object created again under the same name has to be deleted as well, and one whose owners have changed."""
         before, node.live, node.is_gone = node.live, live, False
         self.garbage.note(node)
-        if not self.deletes(live):
-            self._kept.add(node.key)
         is_other = before is None or uid_of(before) != uid_of(live) or owner_uids(before) != owner_uids(live)
         if node.phase is Phase.SENT and (is_other or (node.key in self._kept and not node.stays)):
             self._retry(node)
@@ -222,7 +220,7 @@ class Pruner:
                 if self._run.loop.refusals:
                     return
                 live = node.live or live
-            if self._is_used(live):  # what it holds is kept since it was looked into
+            if is_shared and self._is_used(live):  # what it holds is kept since it was looked into
                 why = IN_USE
             where = self._run.context, node.obj, node.resource, live, self._grace_period
             removal = await self._departures.call(remove, *where, why=why)
@@ -241,6 +239,10 @@ class Pruner:
     def _is_used(self, live: Object) -> bool:
         """Whether objects that stay need this Namespace or CRD."""
         return not is_refused(live) and (self._uses(live) or holds(live, self._kept))
+
+    def _keep(self, key: ObjectKey, live: Object) -> None:
+        if not self.deletes(live):
+            self._kept.add(key)
 
     def deletes(self, live: Object) -> bool:
         """Whether it deletes such an object, and does not only release it."""

@@ -8,7 +8,7 @@ Objects that stay are released from owners that are deleted.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from k8s_cr_driver.engine.apply.desired_set import DesiredSet
 from k8s_cr_driver.engine.delete.collected import owner_uids
@@ -25,7 +25,7 @@ from k8s_cr_driver.objects.marks import SHARED, is_kept
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.delete import announce
 from k8s_cr_driver.writes.guests import Guests
-from k8s_cr_driver.writes.orphans import OwnedOrphans, staying_orphans
+from k8s_cr_driver.writes.orphans import OwnedOrphans, leaving_kinds, staying_orphans
 from k8s_cr_driver.writes.owners import release_from_owners
 
 
@@ -87,28 +87,34 @@ class Rest:
         objects, too: a later operation deletes these, and does not know any more what is released now. Returns what is
         removed: with `abandon` not the owner of an object that cannot be released.
         """
-        resources, deletes = self._run.context.resources, self._pruner.deletes
+        resources = self._run.context.resources
+        going = {uid_of(live) for live in members if self._pruner.deletes(live)}
         found = [(resource, live) for live in members if (resource := resources.find(kind_of(live)))]
-        kept = [one for one in found if not deletes(one[1])]
+        kept = [one for one in found if uid_of(one[1]) not in going]
         desired = self._set.live()
         owned: dict[str, list[tuple[Resource, Object]]] = defaultdict(list)
         for one in [*desired, *self._members.released, *kept]:
             for uid in owner_uids(one[1]):
                 owned[uid].append(one)
-        going = {uid_of(live) for live in members if deletes(live)}
         for one in (one for one in found if kind_of(one[1]) in SHARED):
             with self._attempts.abandonable(f"the owners of {key_of(one[1])}"):
                 self._attempts.request(release_from_owners, self._run.context, going, [one])
         self._attempts.request(release_from_owners, self._run.context, {uid_of(live) for _, live in desired}, kept)
         keys, orphans = by_key(members).keys(), OwnedOrphans(self._run.context)
-        return [live for live in members if not deletes(live) or self._is_released(live, owned[uid_of(live)], keys, orphans)]
+        return [live for live in members if uid_of(live) not in going or self._is_released(live, owned, keys, orphans)]
 
     def _is_released(
-        self, owner: Object, owned: list[tuple[Resource, Object]], members: Collection[ObjectKey], orphans: OwnedOrphans
+        self,
+        owner: Object,
+        owned: Mapping[str, list[tuple[Resource, Object]]],
+        members: Collection[ObjectKey],
+        orphans: OwnedOrphans,
     ) -> bool:
-        """Releases what stays from an owner. With `abandon` the owner stays if that fails."""
+        """Releases what stays from an owner, by uid what is `owned`. With `abandon` the owner stays if that fails."""
+        if uid_of(owner) not in owned and kind_of(owner) not in leaving_kinds():
+            return True
         with self._attempts.abandonable(f"{key_of(owner)}, and what it owns,"):
-            staying = [*owned, *self._attempts.request(staying_orphans, owner, members, orphans)]
+            staying = [*owned.get(uid_of(owner), ()), *self._attempts.request(staying_orphans, owner, members, orphans)]
             self._attempts.request(release_from_owners, self._run.context, {uid_of(owner)}, staying)
             return True
         self._members.leave(owner)

@@ -8,7 +8,7 @@ Besides what the watches select these are objects that have lost the instance's 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.apply.desired_set import DesiredSet
@@ -44,9 +44,8 @@ class Members:
             self._run.loop.after(self._run.operation.remaining() / 2, self._stop_waiting_for_lists)
         found = self._listed_and_reclaimed()
         self._keepers = keepers([*(live for _, live in self._informers.everything()), *found])
-        found = [live for live in found if not self._outlives_terminate(key_of(live), live)]
         self._disclaim_orphans()
-        return found
+        return [live for live in found if not (is_claimed(live, self._run.context.instance) and self._outlives(live))]
 
     def must_go(self, key: ObjectKey, live: Object) -> bool:
         """An object that was restored or replaced with our label but without our field manager is a member by its key.
@@ -54,16 +53,14 @@ class Members:
         A lost inventory does not know the members: those in Tacker's record are the least that the instance has applied.
         """
         inventory = self._run.context.inventory
-        if key in self._set.nodes or key == inventory.key:
+        if key in self._set.nodes or key == inventory.key or uid_of(live) in self._left:
             return False
-        if uid_of(live) in self._left or self._outlives_terminate(key, live):
+        if is_claimed(live, inventory.instance) and (self._outlives(live) or self._may_miss_owners()):
             return False
-        if is_claimed(live, self._run.context.instance) and not leaving_kinds().isdisjoint(self._informers.unlisted_kinds()):
-            return False  # whether its StatefulSet is to be kept, nobody knows: with `abandon` it is left
+        has_applied = is_managed(live, inventory.instance)
         if inventory.owns(live):
-            return is_managed(live, self._run.context.instance) or not inventory.content.is_adopted(live)
-        has_marks = is_managed(live, self._run.context.instance) or inventory.content.is_member(key)
-        if has_marks and key not in self._copies:
+            return has_applied or not inventory.content.is_adopted(live)
+        if (has_applied or inventory.content.is_member(key)) and key not in self._copies:
             LOG.warning("%s stays: it has the instance's label, but nothing proves that the instance has created it", key)
             self._copies.add(key)
         return False
@@ -88,12 +85,13 @@ class Members:
 
     def _listed_and_reclaimed(self) -> list[Object]:
         self._wait_until_listed()
-        listed = self.listed()
-        reclaimed = self._reclaimed(self._reclaim)
+        before = self.listed()
+        reclaimed = self._reclaimed(functools.partial(self._reclaim, before))
         self._informers.open(self._run.context.inventory.content.kinds)
         self._wait_until_listed()
-        reclaimed += self._reclaimed(functools.partial(self._reclaim_again, {**listed, **by_key(reclaimed)}))
-        return list({**by_key(reclaimed), **self.listed()}.values())
+        listed, known = self.listed(), {**before, **by_key(reclaimed)}
+        reclaimed += self._reclaimed(functools.partial(self._reclaim_again, known.keys() - listed.keys()))
+        return list({**by_key(reclaimed), **listed}.values())
 
     def _wait_until_listed(self) -> None:
         self._run.loop.run(lambda: self._informers.all_listed() or not self._waits_for_lists)
@@ -109,7 +107,7 @@ class Members:
             reclaim(found)
         return found
 
-    def _reclaim(self, found: list[Object]) -> None:
+    def _reclaim(self, listed: Mapping[ObjectKey, Object], found: list[Object]) -> None:
         """Labels objects to delete that the watches do not select: members without label, claims of StatefulSets."""
         context, request = self._run.context, self._attempts.request
         recorded, unlisted = context.inventory.content.members or frozenset(), self._informers.unlisted_kinds()
@@ -126,12 +124,12 @@ class Members:
             elif was_released(context, live):
                 self.released.append((resource, live))
         if not self._set.nodes:
-            self._claim_orphans([*self.listed().values(), *found], found)
+            self._claim_orphans([*listed.values(), *found], found)
 
-    def _reclaim_again(self, listed: Mapping[ObjectKey, Object], found: list[Object]) -> None:
-        """Labels those of `listed` that have lost their label since: their watch takes them for deleted."""
+    def _reclaim_again(self, lost: Collection[ObjectKey], found: list[Object]) -> None:
+        """Labels members that have lost their label since they were listed: their watch takes them for deleted."""
         request = self._attempts.request
-        for key in sorted(listed.keys() - self.listed().keys()):
+        for key in sorted(lost):
             resource = self._run.resources.find(key.group_kind)
             if resource is None or key.group_kind in SHARED:
                 continue
@@ -143,22 +141,25 @@ class Members:
         found += self._attempts.request(lambda: claim_orphans(self._run.context, members))
 
     def _disclaim_orphans(self) -> None:
-        for live in [live for key, live in self._informers.everything() if self._outlives_terminate(key, live)]:
-            resource = self._run.resources.find(key_of(live).group_kind)
+        instance, everything = self._run.context.instance, self._informers.everything()
+        claimed = [live for key, live in everything if key not in self._set.nodes and is_claimed(live, instance)]
+        for live in filter(self._outlives, claimed):
+            resource = self._run.resources.find(kind_of(live))
             self.leave(live)
             if resource is not None:
                 self._attempts.request(disclaim_orphan, self._run.context, resource, live)
 
-    def _outlives_terminate(self, key: ObjectKey, live: Object) -> bool:
+    def _outlives(self, claimed: Object) -> bool:
         """
-        Whether it is a claim of a StatefulSet that a failed terminate has made a member, though the instance lives on.
+        Whether a claim of a StatefulSet that a failed terminate has made a member stays, as the instance lives on.
 
-        Or though somebody has said since that the StatefulSet, or what it leaves, is to be kept.
+        Or as somebody has said since that the StatefulSet, or what it leaves, is to be kept.
         """
-        desired = self._set.nodes
-        if key in desired or not is_claimed(live, self._run.context.instance):
-            return False
-        return bool(desired) or any(one.may_include(live) for one in self._keepers)
+        return bool(self._set.nodes) or any(one.may_include(claimed) for one in self._keepers)
+
+    def _may_miss_owners(self) -> bool:
+        """Whether nobody knows of all StatefulSets whether they are to be kept: with `abandon` their claims are left."""
+        return not leaving_kinds().isdisjoint(self._informers.unlisted_kinds())
 
 
 def by_key(lives: Iterable[Object]) -> dict[ObjectKey, Object]:

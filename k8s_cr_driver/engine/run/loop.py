@@ -130,14 +130,14 @@ class Loop:
         while self.refusals or not done():
             if self.refusals and not (self._sending and self._operation.remaining()):
                 raise self.refusals[0]
-            self.check()
-            self._step()
+            self._step(self.check())
 
-    def check(self) -> None:
-        """Stopped or Overdue if the run may not go on."""
-        self._operation.check_stopped()
-        if self._operation.remaining() == 0:
+    def check(self) -> float:
+        """The seconds until the deadline; Stopped or Overdue if the run may not go on."""
+        left = self._operation.left_to_run()
+        if left == 0:
             raise Overdue(time.monotonic() - self._began)
+        return left
 
     def let_pass(self, seconds: float) -> None:
         """Runs actions for so many seconds, and lets the deadline pass so much later."""
@@ -156,12 +156,12 @@ class Loop:
         """Waits FINISH_LIMIT seconds at most for the requests in flight; False if some are not known to have ended then."""
         return self._workers.finish(FINISH_LIMIT)
 
-    def _step(self) -> None:
-        """Runs one action: `done` is checked after each."""
+    def _step(self, left: float) -> None:
+        """Runs one action, for which it waits so many seconds at most: `done` is checked after each."""
         if self._timers and self._timers[0][0] <= time.monotonic():
             heapq.heappop(self._timers)[2]()
             return
-        wait = min(WAKE_UP, self._operation.remaining())
+        wait = min(WAKE_UP, left)
         if self._timers:
             wait = min(wait, max(0.0, self._timers[0][0] - time.monotonic()))
         try:

@@ -57,10 +57,10 @@ class Node:
     live: Object | None = None
     error: Exception | None = None
     attempts: int = 0
+    key: ObjectKey = field(init=False)
 
-    @property
-    def key(self) -> ObjectKey:
-        return self.obj.key
+    def __post_init__(self) -> None:
+        self.key = self.obj.key
 
     @property
     def in_trouble(self) -> bool:

@@ -115,6 +115,11 @@ class Operation:
         if self.stop.is_set():
             raise Stopped("The operation was stopped; retry it or roll it back.")
 
+    def left_to_run(self) -> float:
+        """Seconds until the deadline; Stopped if somebody has stopped it."""
+        self.check_stopped()
+        return self.remaining()
+
     def remaining(self) -> float:
         """Seconds until the deadline, never negative."""
         return max(0.0, self.deadline - time.monotonic())

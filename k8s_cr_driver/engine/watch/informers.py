@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from k8s_cr_driver.engine.report.not_ready import Report
@@ -183,10 +183,9 @@ class Informers:
         failing = {one.resource.group_kind: one for one in self._reflectors if one.failure}
         return [_not_listed(one.resource, one.failure) for kind, one in sorted(failing.items()) if kind in kinds]
 
-    def everything(self) -> Iterator[tuple[ObjectKey, Object]]:
+    def everything(self) -> list[tuple[ObjectKey, Object]]:
         """The newest state of every object that the watches select."""
-        for one in self._kinds.values():
-            yield from one.objects.items()
+        return [item for one in self._kinds.values() for item in one.objects.items()]
 
     def is_reported(self, key: ObjectKey) -> bool:
         """Whether a watch has reported this object."""
