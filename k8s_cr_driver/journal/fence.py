@@ -191,5 +191,5 @@ class Fence:
         with self._lock:
             asked_at = time.monotonic()
             if self._claimed_at is not None and asked_at - self._confirmed_at > seconds:
-                self.check(self._store.read())
+                self.check(self._store.read_scope())
                 self._confirmed_at = asked_at

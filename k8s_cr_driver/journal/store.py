@@ -27,6 +27,7 @@ from k8s_cr_driver.journal.stored_form import (
     is_inventory,
     parse,
     parse_foreign,
+    parse_scope,
     version_of,
 )
 from k8s_cr_driver.kube.client import Client
@@ -65,6 +66,18 @@ class InventoryStore:
 
     def read(self) -> InventoryContent | None:
         """The stored content, or None; Refused if a newer driver has written it."""
+        live = self._read()
+        try:
+            return parse(live) if live else None
+        except Unreadable as error:
+            raise Unreadable(f"{error}. {SPOILED}") from None
+
+    def read_scope(self) -> InventoryContent | None:
+        """The same without the objects, of which there may be many thousands: kinds, namespaces, and the token."""
+        live = self._read()
+        return parse_scope(live) if live else None
+
+    def _read(self) -> Object | None:
         try:
             live = self._client.read(CONFIG_MAPS, self.key)
         except ApiError as error:
@@ -83,10 +96,7 @@ class InventoryStore:
                 f"{self.key}, the inventory of VNF instance {self.instance}, has version {version_of(live)}: a newer "
                 "k8s-cr-driver has written it. Install that version again."
             )
-        try:
-            return parse(live)
-        except Unreadable as error:
-            raise Unreadable(f"{error}. {SPOILED}") from None
+        return live
 
     def write(self, desired: InventoryContent) -> InventoryContent:
         """Writes the content on the condition of its resourceVersion, ApiError 409; returns what is stored."""

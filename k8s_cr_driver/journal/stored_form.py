@@ -208,7 +208,6 @@ def parse(live: Object) -> InventoryContent:
             version=version_of(live),
             adopted=earlier if adopted is None else frozenset(_keys(adopted)),
             adopted_uids=known_uids(_keys(adopted or {}) if uids else [], uids or []),
-            token=annotations.get(_TOKEN, ""),
             operation=annotations.get(_OPERATION, ""),
             resource_version=live["metadata"]["resourceVersion"],
             uid=live["metadata"]["uid"],
@@ -237,11 +236,12 @@ def parse_foreign(live: Object) -> InventoryContent | None:
 
 
 def parse_scope(live: Object) -> InventoryContent:
-    """The kinds and namespaces alone, from metadata; for any text of the annotations."""
+    """The kinds, the namespaces and the token alone, from metadata; for any text of the annotations."""
     annotations = annotations_of(live)
     return InventoryContent(
         kinds=frozenset(map(GroupKind.parse, filter(None, annotations.get(_KINDS, "").split(",")))),
         namespaces=frozenset(filter(None, annotations.get(_NAMESPACES, "").split(","))),
+        token=annotations.get(_TOKEN, ""),
         members=None,
     )
 

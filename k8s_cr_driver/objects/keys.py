@@ -41,7 +41,7 @@ class ObjectKey(NamedTuple):
 
     @property
     def group_kind(self) -> GroupKind:
-        return GroupKind(self.group, self.kind)
+        return _group_kind(self.group, self.kind)
 
     def __str__(self) -> str:
         """`Deployment.apps default/web`, `Namespace blue`."""
@@ -96,7 +96,12 @@ def kind_of(obj: Mapping[str, Any]) -> GroupKind:
 @functools.lru_cache(maxsize=1024)
 def _kind(api_version: str, kind: str) -> GroupKind:
     """Made once for the objects of a kind, of which an operation asks for each one many times."""
-    return GroupKind(split(api_version)[0], kind)
+    return _group_kind(split(api_version)[0], kind)
+
+
+@functools.lru_cache(maxsize=1024)
+def _group_kind(group: str, kind: str) -> GroupKind:
+    return GroupKind(group, kind)
 
 
 def key_of(obj: Mapping[str, Any]) -> ObjectKey:

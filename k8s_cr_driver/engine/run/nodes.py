@@ -7,7 +7,6 @@ The appliers and pruners change it; `report` says in one line why the object is 
 
 from __future__ import annotations
 
-import datetime
 import enum
 import time
 from dataclasses import dataclass, field
@@ -98,12 +97,13 @@ class Desired(Node):
     is_new: bool = False
     """It did not exist when its last write was sent."""
     health: Health = NOT_APPLIED
-    since: str = ""
+    since: float | None = None
+    """When it entered the state and the reason of its health, in seconds of time.time()."""
     failed_at: float | None = None
 
     def observe(self, live: Object) -> bool:
-        """Keeps a newer state of the object; False if `live` is older than what is known."""
-        if is_older(live, self.written) or (self.live is not None and is_older(live, version(self.live))):
+        """Keeps a newer state of the object; False if `live` is none: its own write is also reported by the watch."""
+        if is_older(live, self.written) or (self.live is not None and not is_newer(live, self.live)):
             return False
         self.live, self.vanished = live, False
         return True
@@ -131,7 +131,7 @@ class Desired(Node):
 
     def judge(self, health: Health) -> None:
         if (health.state, health.reason) != (self.health.state, self.health.reason):
-            self.since = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+            self.since = time.time()
         self.health = health
         if health.state is not State.FAILED:
             self.failed_at = None
@@ -144,17 +144,18 @@ class Desired(Node):
 
     def report(self, sent: SentValues) -> Report:
         """Without the values that were `sent`."""
+        since = "" if self.since is None else time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.since))
         is_replaced = self.live is not None and self.replaces(self.live)
         if self.error is not None:
             reason = "NotReplaced" if is_replaced else "NotApplied"
-            return Report(self.key, State.WAITING.value, reason, sent.removed_from(with_remedy(self.error)), self.since)
+            return Report(self.key, State.WAITING.value, reason, sent.removed_from(with_remedy(self.error)), since)
         if self.live is not None and is_replaced:
             why = f"its deletion has begun: {_why_it_is_there(self.live)}"
-            return Report(self.key, State.WAITING.value, "NotReplaced", why, self.since)
+            return Report(self.key, State.WAITING.value, "NotReplaced", why, since)
         if self.phase is Phase.BLOCKED:
             waits = ", ".join(sorted(map(str, self.needs | self.after))[:3]) or "the server to list its kind"
             return Report(self.key, State.WAITING.value, "Blocked", f"not applied yet, waits for {waits}")
-        return reported(self.key, self.health, self.since, sent, SentValues([self.live] if self.live else []))
+        return reported(self.key, self.health, since, sent, SentValues([self.live] if self.live else []))
 
     def ready_line(self) -> str:
         """The annotation that ends the wait, for somebody who knows that the object is ready; "" if no short one does."""
@@ -254,6 +255,12 @@ def is_older(live: Object, than: str) -> bool:
     """
     own = version(live)
     return own.isdigit() and than.isdigit() and int(own) < int(than)
+
+
+def is_newer(live: Object, known: Object) -> bool:
+    """Whether `live` may say something that `known` does not."""
+    is_known = version(live) == version(known) != ""
+    return not (is_known or is_older(live, version(known)))
 
 
 def is_another(live: Object, other: Object) -> bool:

@@ -23,7 +23,7 @@ from k8s_cr_driver.engine.watch.reflectors import Reflectors
 from k8s_cr_driver.engine.watch.strangers import Strangers
 from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused
 from k8s_cr_driver.journal.store import CONFIG_MAPS
-from k8s_cr_driver.journal.stored_form import parse
+from k8s_cr_driver.journal.stored_form import parse_scope
 from k8s_cr_driver.kube import watch
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
@@ -272,9 +272,9 @@ class Informers:
         inventory = self._context.inventory
         if isinstance(message, watch.Relist):
             live = message.objects.get(inventory.key)
-            inventory.fence.check(parse(live) if live else None)
+            inventory.fence.check(parse_scope(live) if live else None)
         elif isinstance(message, watch.Change):
-            inventory.fence.check(None if message.deleted else parse(message.live))
+            inventory.fence.check(None if message.deleted else parse_scope(message.live))
 
 
 def _not_listed(resource: Resource, error: DriverError | None, last: DriverError | None = None) -> Report:
