@@ -35,9 +35,9 @@ from k8s_cr_driver.objects.keys import (
     key_of,
 )
 from k8s_cr_driver.resources.health import Health, State, assess, operator_rules
+from k8s_cr_driver.resources.health.at_rest import held_in_admission
 from k8s_cr_driver.resources.health.custom import terminating
 from k8s_cr_driver.resources.health.model import HELD_IN_ADMISSION, PAUSED, suspended, waiting
-from k8s_cr_driver.resources.health.rest import held_in_admission
 from k8s_cr_driver.resources.health.rules import Rules, of_annotations, of_package
 from k8s_cr_driver.resources.health.status_fields import has_ended
 from k8s_cr_driver.resources.hooks import Causes, Changes, Children, Made, Orphans, Relations, Scaling

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.apply.applier import Applier
-from k8s_cr_driver.engine.apply.asks import Asks
 from k8s_cr_driver.engine.apply.desired_set import DesiredSet
+from k8s_cr_driver.engine.apply.dry_runs import DryRuns
 from k8s_cr_driver.engine.delete import webhooks
 from k8s_cr_driver.engine.delete.replacer import NO_REPLACEMENT, Replacement, Replacer
 from k8s_cr_driver.engine.delete.rest import Rest
@@ -211,10 +211,10 @@ class _Reconciliation:
 
     def _ask(self) -> None:
         """Before the first write."""
-        asks = Asks(self._run, self._set, self._informers)
-        self._run.loop.run(asks.is_listed)
-        asks.start()
-        self._run.loop.run(asks.is_answered)
+        dry_runs = DryRuns(self._run, self._set, self._informers)
+        self._run.loop.run(dry_runs.is_listed)
+        dry_runs.start()
+        self._run.loop.run(dry_runs.is_answered)
         self._applier.write()
 
     def _is_ready(self) -> bool:

@@ -14,11 +14,11 @@ from typing import Any
 from k8s_cr_driver.objects.crds import is_template, status_fields
 from k8s_cr_driver.objects.fields import entries, field, integer, mapping, sequence, text
 from k8s_cr_driver.objects.rule_texts import READY_WHEN, STORED
+from k8s_cr_driver.resources.health.at_rest import held_by_spec, is_detached_by_spec, is_started_by_users
 from k8s_cr_driver.resources.health.conditions import judge_alarms, judge_conditions, speak_for_the_whole
 from k8s_cr_driver.resources.health.counts import contradicting_counts, counts_between, judge_counts, wanted_count
 from k8s_cr_driver.resources.health.freshness import behind, is_observed
 from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, State, ready, suspended, waiting
-from k8s_cr_driver.resources.health.rest import held_by_spec, is_detached_by_spec, is_started_by_users
 from k8s_cr_driver.resources.health.roles import says_readiness
 from k8s_cr_driver.resources.health.status_fields import error_texts, has_ended, is_at_work, judge_words, own_words
 from k8s_cr_driver.resources.health.suggestion import fitting_rule

@@ -8,8 +8,8 @@ import re
 from typing import Any
 
 from k8s_cr_driver.objects.fields import mapping, text
+from k8s_cr_driver.resources.health.condition_words import GOOD, word_set
 from k8s_cr_driver.resources.health.judged_once import judged_once
-from k8s_cr_driver.resources.health.vocabulary import GOOD, word_set
 from k8s_cr_driver.resources.health.words import Meaning, meaning_of_type, parts
 
 DEPTH = 2

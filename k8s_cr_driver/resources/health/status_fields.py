@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from k8s_cr_driver.objects.fields import entries, sequence, text
+from k8s_cr_driver.resources.health.condition_words import word_set
 from k8s_cr_driver.resources.health.model import RUNNING, Health, State, failed, ready, suspended, waiting
 from k8s_cr_driver.resources.health.roles import DEPTH, Role, role_of
 from k8s_cr_driver.resources.health.sentences import meaning_of_message, still_waits
-from k8s_cr_driver.resources.health.vocabulary import word_set
 from k8s_cr_driver.resources.health.words import (
     TROUBLED,
     Word,

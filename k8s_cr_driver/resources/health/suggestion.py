@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from k8s_cr_driver.objects.fields import entries, text
+from k8s_cr_driver.resources.health.condition_words import AT_REST, FACTS, OFF
 from k8s_cr_driver.resources.health.roles import Role, role_of
 from k8s_cr_driver.resources.health.sentences import meaning_of_message
 from k8s_cr_driver.resources.health.status_fields import error_texts
-from k8s_cr_driver.resources.health.vocabulary import AT_REST, FACTS, OFF
 from k8s_cr_driver.resources.health.words import TROUBLED, Meaning, Word, meaning_of_type, meaning_of_word, parts
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,60}")

@@ -10,8 +10,7 @@ from __future__ import annotations
 import enum
 import re
 
-from k8s_cr_driver.resources.health.judged_once import LONGEST, judged_once
-from k8s_cr_driver.resources.health.vocabulary import (
+from k8s_cr_driver.resources.health.condition_words import (
     ASPECTS,
     BAD_ENDS,
     BUSY,
@@ -42,6 +41,7 @@ from k8s_cr_driver.resources.health.vocabulary import (
     UNFINISHED,
     WRITTEN,
 )
+from k8s_cr_driver.resources.health.judged_once import LONGEST, judged_once
 
 _DOMAIN = re.compile(r"^[\w.-]+/")
 # Several words that mean one thing

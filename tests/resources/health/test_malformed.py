@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from k8s_cr_driver.resources.health import Health, State, assess
+from k8s_cr_driver.resources.health.at_rest import held_in_admission
 from k8s_cr_driver.resources.health.builtin import RULES
-from k8s_cr_driver.resources.health.rest import held_in_admission
 from tests.resources.health.objects import custom
 
 NAMES = [

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.resources.health import State, assess
+from k8s_cr_driver.resources.health.condition_words import word_set
 from k8s_cr_driver.resources.health.judged_once import judged_once
-from k8s_cr_driver.resources.health.vocabulary import word_set
 from k8s_cr_driver.resources.health.words import Meaning, Word, meaning_of_type, meaning_of_word
 from tests.resources.health.objects import ANY_FIELDS, Json, condition, crd, custom
 

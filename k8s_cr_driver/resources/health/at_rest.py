@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from k8s_cr_driver.objects.fields import entries, field, mapping, text
+from k8s_cr_driver.resources.health.condition_words import AT_REST, word_set
 from k8s_cr_driver.resources.health.model import Health, suspended
-from k8s_cr_driver.resources.health.vocabulary import AT_REST, word_set
 
 _PAUSES = word_set("paused pause suspend suspended disabled")
 _RUNS = word_set("running enabled enable")

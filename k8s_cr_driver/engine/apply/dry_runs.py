@@ -41,8 +41,8 @@ _BY_POLICY = re.compile(r"ValidatingAdmissionPolicy '([^']+)'")
 _Kinds = Collection[GroupKind]
 
 
-class Asks:
-    """The questions about the objects of a set before the first of them is written."""
+class DryRuns:
+    """Those of one run, before the first of its objects is written."""
 
     def __init__(self, run: Run, desired: DesiredSet, informers: Informers) -> None:
         self._run, self._set, self._nodes, self._informers = run, desired, desired.nodes, informers

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from k8s_cr_driver.engine.apply.asks import is_final
+from k8s_cr_driver.engine.apply.dry_runs import is_final
 from k8s_cr_driver.engine.run.nodes import Desired
 from k8s_cr_driver.errors import Conflict, DriverError, Forbidden, NotOurs, Refused
 from k8s_cr_driver.kube.discovery import Resource
