@@ -16,7 +16,7 @@ from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.fields import text
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, references
 from k8s_cr_driver.redaction import foreign
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.health.rules import without_rules
@@ -90,7 +90,7 @@ def _family(members: Iterable[Object], everything: Iterable[Object]) -> dict[str
     """By uid the metadata of the members and their descendants."""
     owned: dict[str, list[Object]] = {}
     for live in everything:
-        for reference in live["metadata"].get("ownerReferences") or []:
+        for reference in references(live):
             owned.setdefault(text(reference, "uid"), []).append(live)
     family: dict[str, Object] = {}
     queue = list(members)
@@ -134,9 +134,9 @@ def _linked(nodes: dict[str, Node], family: dict[str, Object]) -> list[Node]:
     ordered = sorted(nodes, key=lambda uid: nodes[uid].key)
     owners = {}
     for uid in ordered:
-        references = [one for one in family[uid]["metadata"].get("ownerReferences") or [] if text(one, "uid") in nodes]
-        if references:
-            owners[uid] = str(min(references, key=lambda one: not one.get("controller"))["uid"])
+        found = [one for one in references(family[uid]) if text(one, "uid") in nodes]
+        if found:
+            owners[uid] = str(min(found, key=lambda one: not one.get("controller"))["uid"])
     links = _short(owners)
     for uid, owner in links.items():
         nodes[owner].children.append(nodes[uid])

@@ -137,5 +137,18 @@ def controller_of(obj: Mapping[str, Any]) -> str:
 
 def controlled_by(obj: Mapping[str, Any]) -> Object | None:
     """The ownerReference to the object that controls this one."""
-    references = (obj.get("metadata") or {}).get("ownerReferences") or []
-    return next((reference for reference in references if reference.get("controller")), None)
+    return next((reference for reference in references(obj) if reference.get("controller")), None)
+
+
+def references(obj: Mapping[str, Any]) -> list[Object]:
+    """The ownerReferences of an object, never None."""
+    return (obj.get("metadata") or {}).get("ownerReferences") or []
+
+
+def owner_uids(obj: Mapping[str, Any]) -> list[str]:
+    return [str(reference.get("uid")) for reference in references(obj)]
+
+
+def owner_names(obj: Mapping[str, Any]) -> str:
+    """For a message."""
+    return ", ".join(f"{one.get('kind')} {one.get('name')}" for one in references(obj))

@@ -25,7 +25,7 @@ from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.kube.lists import PAGE
 from k8s_cr_driver.objects.crds import defined_by, is_established, is_refused
-from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, references
 from k8s_cr_driver.objects.managed_fields import has_applier
 from k8s_cr_driver.objects.marks import (
     KEEPS,
@@ -35,7 +35,7 @@ from k8s_cr_driver.objects.marks import (
 )
 from k8s_cr_driver.writes.context import WriteContext
 from k8s_cr_driver.writes.orphans import find_orphans
-from k8s_cr_driver.writes.owners import LONGEST_CHAIN, Kin, references
+from k8s_cr_driver.writes.owners import LONGEST_CHAIN, Kin
 
 SECRETS, PODS, CLAIMS = GroupKind("", "Secret"), GroupKind("", "Pod"), GroupKind("", "PersistentVolumeClaim")
 WORKLOADS = (

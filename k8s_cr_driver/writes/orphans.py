@@ -21,12 +21,11 @@ from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import entries, field, uid_of
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, bare, key_of, kind_of, labels
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, bare, key_of, kind_of, labels, owner_uids
 from k8s_cr_driver.objects.marks import CLAIMED, INSTANCE_LABEL, appliers, is_kept, is_managed, is_released
 from k8s_cr_driver.resources.hooks import Orphans
 from k8s_cr_driver.resources.registry import classes, resource_for
 from k8s_cr_driver.writes.context import WriteContext, has_gone
-from k8s_cr_driver.writes.owners import references
 from k8s_cr_driver.writes.release import release
 
 LOG = logs.logger(__name__)
@@ -78,7 +77,7 @@ class OwnedOrphans:
         if place not in self._listed:
             self._listed[place] = list(self._context.client.list(resource, place[1]))
         uid = uid_of(live)
-        return [(resource, one) for one in self._listed[place] if uid in [str(owner.get("uid")) for owner in references(one)]]
+        return [(resource, one) for one in self._listed[place] if uid in owner_uids(one)]
 
 
 def staying_orphans(

@@ -16,7 +16,18 @@ from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, bare, key_of, kind_of, labels, split
+from k8s_cr_driver.objects.keys import (
+    Object,
+    ObjectKey,
+    annotations_of,
+    bare,
+    key_of,
+    kind_of,
+    labels,
+    owner_uids,
+    references,
+    split,
+)
 from k8s_cr_driver.objects.marks import (
     INSTANCE_LABEL,
     RELEASED_BY,
@@ -35,11 +46,6 @@ LONGEST_CHAIN = 10
 
 LONGEST_NAME = 1024
 """Characters of the name of an owner that is read: objects have 253, and servers and proxies limit a path."""
-
-
-def references(live: Object) -> list[Object]:
-    """The ownerReferences of an object."""
-    return live["metadata"].get("ownerReferences") or []
 
 
 def named(resources: Resources, reference: Object, namespace: str) -> tuple[Resource, Object] | None:
@@ -62,7 +68,7 @@ def named(resources: Resources, reference: Object, namespace: str) -> tuple[Reso
 def release_from_owners(context: WriteContext, going: Collection[str], staying: Iterable[tuple[Resource, Object]]) -> None:
     """Removes from these objects the references to owners of the uids `going`."""
     for resource, live in staying:
-        if not {str(one.get("uid")) for one in references(live)}.isdisjoint(going):
+        if not frozenset(going).isdisjoint(owner_uids(live)):
             LOG.warning("%s stays, so it is released from its owner, which is deleted", key_of(live))
             disown(context, resource, live, going)
 

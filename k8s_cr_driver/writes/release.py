@@ -20,7 +20,7 @@ from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.decoding import decoded
 from k8s_cr_driver.objects.fields import mapping
-from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
+from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels, references
 from k8s_cr_driver.objects.managed_fields import (
     appliers_of,
     beyond,
@@ -259,7 +259,7 @@ def disown(context: WriteContext, resource: Resource, live: Object, owners: Coll
     others: list[Object] = []
     try:
         live = context.client.read_again(resource, live)
-        found = live["metadata"].get("ownerReferences") or []
+        found = references(live)
         others = [one for one in found if one.get("uid") not in owners]
         if others != found:
             _patch(context, resource, live, ownerReferences=others)

@@ -17,21 +17,12 @@ from k8s_cr_driver.engine.run.loop import Run
 from k8s_cr_driver.engine.run.nodes import ToDelete
 from k8s_cr_driver.objects.crds import CLEANUP
 from k8s_cr_driver.objects.fields import field, uid_of
-from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of, owner_uids
 from k8s_cr_driver.objects.marks import SHARED, is_managed
 from k8s_cr_driver.plan.actions import stays
 from k8s_cr_driver.writes.context import is_selected
 
 LOG = logs.logger(__name__)
-
-
-def owner_uids(live: Object) -> list[str]:
-    return [str(reference.get("uid")) for reference in live["metadata"].get("ownerReferences") or []]
-
-
-def owner_names(live: Object) -> str:
-    """For a message."""
-    return ", ".join(f"{one.get('kind')} {one.get('name')}" for one in live["metadata"].get("ownerReferences") or [])
 
 
 @dataclass

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.engine.delete.collected import Garbage, Gone, is_taken, may_be_held, owner_names, owner_uids
+from k8s_cr_driver.engine.delete.collected import Garbage, Gone, is_taken, may_be_held
 from k8s_cr_driver.engine.delete.departures import Departures
 from k8s_cr_driver.engine.delete.webhooks import StoppedDeletions
 from k8s_cr_driver.engine.run.loop import Run
@@ -22,7 +22,7 @@ from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import defined_by, is_refused
 from k8s_cr_driver.objects.fields import uid_of
-from k8s_cr_driver.objects.keys import CRD, Object, ObjectKey, is_of_every_namespace, key_of, split
+from k8s_cr_driver.objects.keys import CRD, Object, ObjectKey, is_of_every_namespace, key_of, owner_names, owner_uids, split
 from k8s_cr_driver.objects.marks import SHARED, is_kept
 from k8s_cr_driver.plan.actions import IN_USE, holds, stays
 from k8s_cr_driver.redaction import redact

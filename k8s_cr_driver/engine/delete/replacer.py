@@ -43,6 +43,11 @@ class Replacement:
         """The objects that are replaced."""
         return frozenset(key_of(live) for _, several in self.to_delete for live in several)
 
+    @property
+    def rerun(self) -> frozenset[ObjectKey]:
+        """The objects that are to run again, also if they have run to their end."""
+        return self.keys | self.absent
+
 
 NO_REPLACEMENT = Replacement()
 
@@ -57,16 +62,6 @@ class Replacer:
         self.is_whole = False
         self.unfinished: list[Report] = []
 
-    @property
-    def keys(self) -> frozenset[ObjectKey]:
-        """The objects that are replaced."""
-        return self._replacement.keys
-
-    @property
-    def rerun(self) -> frozenset[ObjectKey]:
-        """The objects that are to run again, also if they have run to their end."""
-        return self._replacement.keys | self._replacement.absent
-
     def start(self) -> None:
         """Begins to delete; Refused if one of them is adopted or kept, or may hold objects of others."""
         lives = [live for _, several in self._replacement.to_delete for live in several]
@@ -74,7 +69,7 @@ class Replacer:
         _refuse(adopted, "adopted")
         _refuse(filter(is_kept, lives), f"annotated with {KEEP}")
         _refuse((live for live in lives if kind_of(live) in SHARED), "all that is in it or of it would be lost")
-        if ended := {key for key, _ in self._context.inventory.content.finished} & self.rerun:
+        if ended := {key for key, _ in self._context.inventory.content.finished} & self._replacement.rerun:
             self._operation.persist(lambda: self._forget(ended))
         if lives:
             self._operation.persist(lambda: self._release_from(lives))

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 
 from k8s_cr_driver.engine.apply.desired_set import DesiredSet
-from k8s_cr_driver.engine.delete.collected import owner_uids
 from k8s_cr_driver.engine.delete.pruner import Pruner
 from k8s_cr_driver.engine.delete.to_delete import Members, by_key
 from k8s_cr_driver.engine.run.loop import Attempts, Run
@@ -20,7 +19,7 @@ from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import uid_of
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, kind_of
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, kind_of, owner_uids
 from k8s_cr_driver.objects.marks import SHARED, is_kept
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.delete import announce

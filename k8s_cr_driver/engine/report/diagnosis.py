@@ -23,7 +23,7 @@ from k8s_cr_driver.errors import DriverError, passes
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.fields import entries, text, uid_of
-from k8s_cr_driver.objects.keys import Object, ObjectKey, controlled_by, key_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey, controlled_by, key_of, references
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.health.model import PAUSED
@@ -31,7 +31,7 @@ from k8s_cr_driver.resources.health.rules import without_rules
 from k8s_cr_driver.resources.health.silence import NOBODY_ACTS
 from k8s_cr_driver.resources.hooks import Children
 from k8s_cr_driver.resources.registry import health_of_made, resource_for
-from k8s_cr_driver.writes.owners import named, references
+from k8s_cr_driver.writes.owners import named
 
 WITH_EVENTS = 5
 """Objects whose events are read: the worst."""

@@ -18,7 +18,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects import fields
 from k8s_cr_driver.objects.crds import is_in_cleanup
-from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, kind_of
+from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, kind_of, owner_names
 from k8s_cr_driver.objects.marks import SHARED
 from k8s_cr_driver.resources import suggested
 from k8s_cr_driver.resources.base import PODS, CustomResource
@@ -192,8 +192,7 @@ class ToDelete(Node):
             waits = ", ".join(sorted(map(str, self.needs))[:3])
             return Report(self.key, State.WAITING.value, "Blocked", f"not deleted yet, waits for the deletion of {waits}")
         if self.is_collected and not since:
-            owners = ", ".join(f"{one.get('kind')} {one.get('name')}" for one in metadata.get("ownerReferences") or ())
-            why = f"not deleted yet, the garbage collector deletes it after {owners}"
+            why = f"not deleted yet, the garbage collector deletes it after {owner_names(self.live or {})}"
             return Report(self.key, State.WAITING.value, "Blocked", sent.removed_from(why))
         message = _why_it_is_there(self.live or {})
         left = sent.removed_from(self._remaining_content())

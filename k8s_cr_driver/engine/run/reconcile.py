@@ -75,7 +75,7 @@ def reconcile(
     kinds = [(obj.key.group_kind, split(obj.manifest["apiVersion"])[1]) for obj in desired]
     await_kinds(operation, context.client, kinds)
     run = Run(operation, Loop(operation), context)
-    nodes = DesiredSet(run.resources, desired, last, replacement.keys | replacement.absent)
+    nodes = DesiredSet(run.resources, desired, last, replacement.rerun)
     claim = _Claim(run, nodes, replacement, deletes_all=prune is not None and not desired)
     reconciliation = _Reconciliation(run, nodes, prune, replacement, asks=asks)
     try:
