@@ -120,6 +120,8 @@ class Said(enum.Enum):
     """An object was written in another version of its kind, which has a field more than this one, or is served no more."""
     RBAC = "attempting to grant RBAC permissions|RBAC: "
     """The account may not, or a role of it is not there."""
+    UNAUTHORIZED = r'forbidden: User "" cannot \S{1,100} (resource|path) ""'
+    """The authorizer does not allow the request: apiserver, responsewriters.Forbidden. The quotes hold names, left out here."""
     TOO_EARLY = "being terminated|not found|no PriorityClass with name .{1,300}? was|status unknown for quota|failed quota"
     """A namespace, a ServiceAccount, a class or the count of a quota is not as it soon will be."""
 
@@ -184,6 +186,13 @@ class NotConnected(TransportError):
     """No connection was established: nothing was sent."""
 
 
+class JustRestarted(TransportError):
+    """The authorizer of an API server that may have just restarted refuses: nothing was written."""
+
+    status = 403
+    title = "Forbidden by the cluster"
+
+
 class Unreadable(TransportError):
     """A response that cannot be read. The next one to such a request may be the same."""
 
@@ -198,7 +207,7 @@ class Contended(DriverError):
 
 
 def passes(error: BaseException) -> bool:
-    """Whether the same request may succeed later: no response, 429, 5xx, or others' writes."""
+    """Whether the same request may succeed later: no response, 429, 5xx, a restart, or others' writes."""
     return isinstance(error, (TransportError, Contended)) or (
         isinstance(error, ApiError) and (error.status == 429 or error.status >= 500)
     )

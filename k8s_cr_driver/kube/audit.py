@@ -13,7 +13,7 @@ from collections.abc import Collection
 from oslo_context import context
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.errors import ApiError, JustRestarted
 from k8s_cr_driver.objects.api_groups import REVIEWS
 
 LOGGER = "k8s_cr_driver.audit"
@@ -53,4 +53,4 @@ def _result(error: BaseException | None) -> str:
     """Without a response, and with a status of 5xx, the request may have taken effect or not."""
     if error is None:
         return "accepted"
-    return f"status {error.status}" if isinstance(error, ApiError) else "no response"
+    return f"status {error.status}" if isinstance(error, ApiError | JustRestarted) else "no response"

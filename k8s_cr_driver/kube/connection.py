@@ -35,6 +35,7 @@ from k8s_cr_driver.kube.clock import ServerClock
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.memory import Memory, NoMemory, of_operation
 from k8s_cr_driver.kube.refusals import refusal
+from k8s_cr_driver.kube.restarts import Restarts
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.decoding import BeyondLimit, decoded
 from k8s_cr_driver.objects.keys import Object
@@ -113,6 +114,7 @@ class Connection:
         self.memory = memory or of_operation()
         self.endpoint, self._traffic, self._deadline, self._is_stopped = endpoint, traffic or Traffic(), deadline, is_stopped
         self.clock = ServerClock()
+        self.restarts = Restarts()
         self._is_closed = False
         self._pool = pools.pools(endpoint.judge, endpoint.tls_context(), maxsize=POOL_SIZE, socket_options=_KEEPALIVE)
         self._response_limit = response_limit
@@ -135,7 +137,9 @@ class Connection:
 
     def until(self, deadline: float, is_stopped: Callable[[], bool]) -> Connection:
         """A connection to the same cluster, for what of the same operation is to end by then."""
-        return Connection(self.endpoint, self._traffic, min(deadline, self._deadline), is_stopped, memory=self.memory)
+        within = Connection(self.endpoint, self._traffic, min(deadline, self._deadline), is_stopped, memory=self.memory)
+        within.restarts = self.restarts
+        return within
 
     def is_over(self) -> bool:
         """Whether no further page of a list may be requested."""
@@ -161,7 +165,7 @@ class Connection:
         The audit log says `adopted`. No error has values of `body`, nor of `live`, the object as the server has it.
         `arrived` takes the memory for the response's body before it is decoded, for as long as it likes; without it the body
         has its memory meanwhile only. `received` is called with the body and its JSON.
-        ApiError: the server refused. TransportError: its response is not known.
+        ApiError: the server refused. TransportError: its response is not known, or may be another one soon.
         """
         if method != "GET":
             query = [*query, ("timeout", f"{WRITE_TIMEOUT:g}s")]
@@ -256,19 +260,24 @@ class Connection:
 
         try:
             response = sent(self.endpoint.authorization) if self._tokens is None else self._tokens.lend(sent, left)
-        except urllib3.exceptions.SSLError as error:
-            raise tls.failure(self.endpoint.url, str(error)) from None
-        except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
-            raise NotConnected(f"{attempt}: cannot connect to {self.endpoint.url}: {bounded.words(error)}") from None
         except urllib3.exceptions.HTTPError as error:
-            raise TransportError(f"{attempt}: {bounded.words(error)}") from None
+            self.restarts.sign()
+            raise self._unanswered(attempt, error) from None
         if not response.is_success:
             refused = refusal(attempt, response, SentValues(filter(None, (body, live)), self.is_over))
-            is_denied = Said.DENIED in refused.said  # an admission webhook may say any code
-            raise self._refused(attempt) if response.status == 401 and not is_denied else refused
+            if response.status == 401 and Said.DENIED not in refused.said:  # an admission webhook may say any code
+                raise self._refused(attempt)
+            raise self.restarts.judged(refused, response.data)
         self._acceptance.accepted()
         self.clock.note(response.headers.get("Date"))
         return response
+
+    def _unanswered(self, attempt: str, error: urllib3.exceptions.HTTPError) -> DriverError:
+        if isinstance(error, urllib3.exceptions.SSLError):
+            return tls.failure(self.endpoint.url, str(error))
+        if isinstance(error, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError):
+            return NotConnected(f"{attempt}: cannot connect to {self.endpoint.url}: {bounded.words(error)}")
+        return TransportError(f"{attempt}: {bounded.words(error)}")
 
     def _refused(self, attempt: str) -> DriverError:
         if self._tokens is not None:

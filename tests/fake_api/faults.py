@@ -118,6 +118,12 @@ def denied(words: str, code: int = 403, reason: str = "Forbidden", *, name: str 
     return Answer(ApiError(max(code, 400), reason, message, details))
 
 
+def forbidden(verb: str = "list", plural: str = "configmaps") -> Answer:
+    """What the authorizer does not allow, or does not know yet to be allowed."""
+    return status(403, "Forbidden", f'{plural} is forbidden: User "tacker" cannot {verb} resource "{plural}" in API group "" '
+                  'in the namespace "default"')
+
+
 def unavailable() -> Answer:
     return status(503, "ServiceUnavailable", "the server is currently unable to handle the request")
 

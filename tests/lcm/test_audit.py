@@ -129,3 +129,13 @@ def test_a_write_that_ends_in_an_error_nobody_expects_is_a_line(cluster: FakeApi
     with Connection(Endpoint(cluster.url)) as connection, pytest.raises(UnicodeError):
         connection.request("PATCH", CONFIG_MAP, body=config_map("a", text="\ud800"), content_type=APPLY)
     assert lines.results(CONFIG_MAP) == [("PATCH", "no response")]
+
+
+def test_a_refusal_that_may_pass_is_logged_with_its_status(cluster: FakeApi, lines: Lines) -> None:
+    cluster.fail(faults.unavailable())
+    cluster.fail(faults.forbidden("patch"))
+    with Connection(Endpoint(cluster.url)) as connection:
+        for _ in range(2):
+            with contextlib.suppress(DriverError):
+                connection.request("PATCH", CONFIG_MAP, body=config_map("a"), content_type=APPLY)
+    assert lines.results(CONFIG_MAP) == [("PATCH", "status 503"), ("PATCH", "status 403")]

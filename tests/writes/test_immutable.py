@@ -10,6 +10,7 @@ import pytest
 
 from k8s_cr_driver.cli.package_update import immutable_changes
 from k8s_cr_driver.errors import ApiError, Refused
+from k8s_cr_driver.kube import restarts
 from k8s_cr_driver.objects.immutable import changed_fields, is_replaced
 from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.objects.marks import KEEP, SHARED
@@ -242,9 +243,10 @@ def test_an_object_is_replaced_only_if_the_server_would_create_it(api: FakeApi, 
     ],
 )
 def test_only_a_refusal_by_admission_counts_against_a_change_of_what_never_changes(
-    api: FakeApi, answer: faults.Answer, is_replaced: bool
+    api: FakeApi, answer: faults.Answer, is_replaced: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What cannot be tried because of a webhook, or for which the deletion makes room, is no fault of the object."""
+    monkeypatch.setattr(restarts, "FORBIDDEN_GRACE", 0)
     controllers.run_workloads(api)
     blue, changed = Instance(api.url), copy.deepcopy(POD)
     blue.reconcile([POD])
