@@ -79,8 +79,9 @@ def selector(instance: str, kind: GroupKind) -> str:
 
 def is_selected(instance: str, live: Object) -> bool:
     """Whether that label selector finds the object."""
-    label, _, value = selector(instance, kind_of(live)).partition("=")
-    return labels(live).get(label) == value
+    if kind_of(live) in SHARED:
+        return used_by(instance) in labels(live)
+    return labels(live).get(INSTANCE_LABEL) == instance
 
 
 def with_owner_labels(

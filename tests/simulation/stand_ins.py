@@ -163,7 +163,13 @@ _StandIn = tuple[ModuleType, str, object, object]
 _MODULES: Mapping[ModuleType, object] = {
     threading: SimpleNamespace(Event=Event, Lock=Lock, Thread=Thread),
     queue: SimpleNamespace(SimpleQueue=SimpleQueue, Empty=queue.Empty),
-    time: SimpleNamespace(monotonic=now, sleep=lambda seconds: active().sleep(seconds)),
+    time: SimpleNamespace(
+        monotonic=now,
+        time=now,
+        sleep=lambda seconds: active().sleep(seconds),
+        gmtime=time.gmtime,
+        strftime=time.strftime,
+    ),
     uuid: SimpleNamespace(uuid4=_uuid4),
 }
 _OF_ENGINE = frozenset({threading, queue, time, uuid})
