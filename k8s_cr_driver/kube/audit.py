@@ -27,11 +27,10 @@ def record(
     path: str,
     query: Collection[tuple[str, str]],
     adopted: bool,
-    is_trial: bool,
     error: BaseException | None,
 ) -> None:
-    """Logs the request unless nothing is ever stored of it: a read, a dry run, a review. `error` is None for a success."""
-    if method == "GET" or path.startswith(_REVIEWS) or is_trial:
+    """Logs a write, unless nothing is ever stored of it: a review. `error` is None for a success."""
+    if path.startswith(_REVIEWS):
         return
     current = context.get_current()
     line = {

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 import re
@@ -211,17 +210,17 @@ class Connection:
         adopted: bool = False,
         live: Object | None = None,
     ) -> bounded.Response:
-        is_trial = ("dryRun", "All") in query or (method == "DELETE" and "dryRun" in (request[0] or {}))
-        log = functools.partial(audit.record, method, self.endpoint.url, path, query, adopted, is_trial)
+        failure: BaseException | None = None
         try:
-            response = self._send(method, path, query, *request, live=live)
+            return self._send(method, path, query, *request, live=live)
         except BaseException as error:  # whatever it is, the request may have been sent
-            self._traffic.count(error)
-            log(error)
+            failure = error
             raise
-        self._traffic.count()
-        log(None)
-        return response
+        finally:
+            self._traffic.count(failure)
+            is_trial = ("dryRun", "All") in query or (method == "DELETE" and "dryRun" in (request[0] or {}))
+            if method != "GET" and not is_trial:
+                audit.record(method, self.endpoint.url, path, query, adopted, failure)
 
     def _send(
         self,
@@ -267,7 +266,9 @@ class Connection:
             refused = refusal(attempt, response, SentValues(filter(None, (body, live)), self.is_over))
             if response.status == 401 and Said.DENIED not in refused.said:  # an admission webhook may say any code
                 raise self._refused(attempt)
-            raise self.restarts.judged(refused, response.data)
+            raise self.restarts.judged(attempt, refused)
+        if method != "GET":
+            self.restarts.allowed(attempt)
         self._acceptance.accepted()
         self.clock.note(response.headers.get("Date"))
         return response

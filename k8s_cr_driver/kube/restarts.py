@@ -9,12 +9,12 @@ import time
 from k8s_cr_driver.errors import ApiError, DriverError, JustRestarted, Said
 
 FORBIDDEN_GRACE = 120.0
-"""Seconds after the last sign of a restart for which a 403 of the authorizer is no refusal: a server with many role bindings
-reads them for minutes (kubernetes/kubernetes issue 121635)."""
+"""Seconds for which a server that was away may forbid what it allows: one with many role bindings reads them for minutes
+(kubernetes/kubernetes issue 121635)."""
 
 _SIGNS = (502, 503, 504)
-_AGGREGATED = b"service unavailable"
-"""What the API server says for another one that is down, whose API it aggregates (kube-aggregator, handler_proxy.go)."""
+_WRITES = ("PATCH", "DELETE")
+"""A 403 to another method often is an answer by which the caller goes: what may not be listed is left out."""
 
 
 class Restarts:
@@ -22,18 +22,30 @@ class Restarts:
 
     def __init__(self) -> None:
         self._last_sign = -math.inf
+        self._forbidden: dict[str, float] = {}
+        """Since when each write is forbidden, by method and path."""
 
     def sign(self) -> None:
-        """A request got no response, or a watch has broken."""
+        """A request got no response."""
         self._last_sign = time.monotonic()
 
-    def judged(self, refused: ApiError, body: bytes) -> DriverError:
-        """JustRestarted if the refusal may pass for this reason, else `refused`. `body`: that of the response."""
+    def allowed(self, attempt: str) -> None:
+        """The server has accepted the request."""
+        self._forbidden.pop(attempt, None)
+
+    def judged(self, attempt: str, refused: ApiError) -> DriverError:
+        """JustRestarted if a write is refused that may be allowed soon, else `refused`; `attempt`: its method and path.
+
+        For no longer than the grace from the first refusal, also if signs recur.
+        """
         if Said.DENIED in refused.said:  # a webhook may say any code
             return refused
-        if refused.status in _SIGNS and body.strip() != _AGGREGATED:
-            self.sign()
-        is_of_authorizer = refused.status == 403 and Said.UNAUTHORIZED in refused.said
-        if is_of_authorizer and time.monotonic() - self._last_sign < FORBIDDEN_GRACE:
+        now = time.monotonic()
+        if refused.status in _SIGNS:
+            self._last_sign = now
+        if refused.status != 403 or Said.UNAUTHORIZED not in refused.said or not attempt.startswith(_WRITES):
+            return refused
+        since = self._forbidden.setdefault(attempt, now)
+        if max(now - self._last_sign, now - since) < FORBIDDEN_GRACE:
             return JustRestarted(f"{refused} (the API server may have just restarted, and not have read its RBAC yet)")
         return refused

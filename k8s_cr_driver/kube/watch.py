@@ -28,6 +28,7 @@ from k8s_cr_driver.kube.discovery import Resource, serves
 from k8s_cr_driver.kube.lists import LIST_BYTES, LIST_VALUES, pages
 from k8s_cr_driver.kube.memory import NoMemory
 from k8s_cr_driver.kube.responses import entries
+from k8s_cr_driver.kube.restarts import FORBIDDEN_GRACE
 from k8s_cr_driver.objects.decoding import measured
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 
@@ -128,6 +129,8 @@ class Reflector:
         self._ignores_initial_events = False
         self.failure: Unreadable | None = None
         self.last_error: DriverError | None = None
+        self._may_have_restarted = False
+        self._forbidden_since: float | None = None
         self._stopped = threading.Event()
         self._response: urllib3.BaseHTTPResponse | None = None
         self._is_initial = False
@@ -170,9 +173,11 @@ class Reflector:
             follow()
         except ApiError as error:
             self.last_error = error
+            self._may_have_restarted |= error.status >= 500
             return not self._gives_up(error)
         except TransportError as error:
             self.last_error = error
+            self._may_have_restarted = True
             self.failure = error if isinstance(error, Unreadable) else None
         except DriverError as error:
             self._post(Broken(self, error))
@@ -191,10 +196,21 @@ class Reflector:
             self._version = ""
             if not self._is_served():
                 self._post(Unserved(self))
+        elif error.status == 403 and self._may_have_restarted and self._forbidden_for() < FORBIDDEN_GRACE:
+            pass
         elif error.status in (400, 403, 405, 422):
             self._post(Broken(self, error))
             return True
         return False
+
+    def _allowed(self) -> None:
+        self.failure, self._may_have_restarted, self._forbidden_since = None, True, None
+
+    def _forbidden_for(self) -> float:
+        now = time.monotonic()
+        if self._forbidden_since is None:
+            self._forbidden_since = now
+        return now - self._forbidden_since
 
     def _is_served(self) -> bool:
         """Whether discovery still lists the kind: a single 404, of a proxy or a lagging API server, is no proof."""
@@ -207,7 +223,7 @@ class Reflector:
         asked_at = time.monotonic()
         response = self._with_initial_events() if not self._version else None
         initial: dict[ObjectKey, Object] | None = None if response is None else {}
-        for event in self._events(response or self._watch(("resourceVersion", self._version)), response is not None):
+        for event in self._events(response or self._from_version(), response is not None):
             kind, live = event.get("type"), watch_events.object_of(self.resource, event)
             version = (live.get("metadata") or {}).get("resourceVersion") or ""
             if kind == "BOOKMARK":
@@ -240,10 +256,13 @@ class Reflector:
             self._list()
         return response
 
+    def _from_version(self) -> urllib3.BaseHTTPResponse:
+        return self._watch(("resourceVersion", self._version))
+
     def _watch(self, *options: tuple[str, str]) -> urllib3.BaseHTTPResponse:
         query = [("watch", "true"), ("allowWatchBookmarks", "true"), ("labelSelector", self.selector), *options]
         response = self._connection.stream(self.resource.path(self.namespace), query, IDLE_LIMIT)
-        self.failure = None
+        self._allowed()
         return response
 
     def _list(self) -> None:
@@ -256,7 +275,7 @@ class Reflector:
             found |= {key_of(live): kept for live in listed if (kept := self._keep(live)) is not None}
             version = page["metadata"].get("resourceVersion") or ""
         self._post(Relist(self, found, asked_at))
-        self.failure = None
+        self._allowed()
         self._version = version
 
     def _expect_silence(self) -> None:
@@ -287,8 +306,6 @@ class Reflector:
                     event = None
         except urllib3.exceptions.HTTPError as error:
             self._ignores_initial_events = self._is_initial and isinstance(error, urllib3.exceptions.ReadTimeoutError)
-            if not (self._ignores_initial_events or self._stopped.is_set()):  # the reflector itself has ended the stream
-                self._connection.restarts.sign()
             raise TransportError(f"WATCH {self.resource.plural}: {type(error).__name__}") from None
         except NoMemory:
             raise TransportError(f"WATCH {self.resource.plural}: other responses have the memory of this conductor") from None

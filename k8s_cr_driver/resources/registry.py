@@ -28,7 +28,7 @@ ENTRY_POINTS = "k8s_cr_driver.resources"
 
 def resource_for(manifest: Object, crd: Object | None = None) -> CustomResource:
     """The object of `manifest`, in the class of its kind."""
-    return _class_of(kind_of(manifest))(manifest, crd)
+    return class_of(kind_of(manifest))(manifest, crd)
 
 
 def health_of_made(live: Object) -> Health:
@@ -37,7 +37,7 @@ def health_of_made(live: Object) -> Health:
     return resource_for(live).health(live)
 
 
-def _class_of(kind: GroupKind) -> type[CustomResource]:
+def class_of(kind: GroupKind) -> type[CustomResource]:
     """The class of a kind, else that of its group, else that of the longest group that its group ends in."""
     if kind in classes():
         return classes()[kind]

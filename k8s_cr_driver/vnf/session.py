@@ -26,6 +26,7 @@ from k8s_cr_driver.errors import (
     Concern,
     ConnectionFailed,
     DriverError,
+    JustRestarted,
     NotConnected,
     Refused,
     Superseded,
@@ -146,7 +147,8 @@ class Session:
             raise ConnectionFailed(f"{error}.", Concern.ENDPOINT) from None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._holds and not isinstance(error, (Superseded, TransportError)):  # a write without response may take effect
+        may_take_effect = isinstance(error, TransportError) and not isinstance(error, JustRestarted)  # without a response
+        if self._holds and not (may_take_effect or isinstance(error, Superseded)):
             release(self._operation, self._context.inventory)
         self._client.connection.__exit__(kind, error, trace)
 

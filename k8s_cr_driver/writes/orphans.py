@@ -23,8 +23,9 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import entries, field, uid_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, bare, key_of, kind_of, labels, owner_uids
 from k8s_cr_driver.objects.marks import CLAIMED, INSTANCE_LABEL, appliers, is_kept, is_managed, is_released
+from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.hooks import Orphans
-from k8s_cr_driver.resources.registry import classes, resource_for
+from k8s_cr_driver.resources.registry import class_of, classes, resource_for
 from k8s_cr_driver.writes.context import WriteContext, has_gone
 from k8s_cr_driver.writes.release import release
 
@@ -56,9 +57,14 @@ def leaving_kinds() -> frozenset[GroupKind]:
     return frozenset(kind for kind, one in classes().items() if one.orphaned)
 
 
+def may_leave(live: Object) -> bool:
+    """Whether the class of its kind says what an object leaves."""
+    return class_of(kind_of(live)).orphans is not CustomResource.orphans
+
+
 def _left_by(live: Object) -> Orphans | None:
     """What the object leaves; None for most kinds."""
-    return resource_for(live).orphans() if kind_of(live) in leaving_kinds() else None
+    return resource_for(live).orphans() if may_leave(live) else None
 
 
 class OwnedOrphans:
@@ -100,6 +106,8 @@ def find_orphans(context: WriteContext, lives: Collection[Object]) -> list[tuple
     content = context.inventory.content
     found: list[tuple[Resource, Object]] = []
     owners = [(live, orphans) for live in lives if (orphans := _orphans(context, live))]
+    if not owners:
+        return []
     others = _left_by_others(context, lives, [live for live, _ in owners])
     for live, orphans in owners:
         if resource := context.resources.find(orphans.kind, orphans.version):

@@ -298,6 +298,20 @@ def test_a_namespace_in_the_set_waits_for_the_object_that_a_finalizer_holds(api:
     assert second.startswith("Namespace blue: Waiting (Blocked): not deleted yet, waits for the deletion of ConfigMap blue/a")
 
 
+def test_an_object_is_judged_in_the_version_that_its_crd_still_serves(api: FakeApi) -> None:
+    """The state of the version that goes has the same resourceVersion."""
+    blue, old, one = Instance(api.url), crontab_crd(), {**crontab("one"), "apiVersion": "stable.example.com/v1beta1"}
+    [version] = old["spec"]["versions"]
+    old["spec"]["versions"] = [{**version, "name": "v1beta1"}]
+    blue.reconcile([old, one])
+    both = {**old, "spec": {**old["spec"], "versions": [*old["spec"]["versions"], {**version, "storage": False}]}}
+    blue.reconcile([both, one])
+    api.requests.clear()
+    live = blue.reconcile([old, one])
+    assert [found["apiVersion"] for key, found in live.items() if key.name == "one"] == [one["apiVersion"]]
+    assert len(api.requests.select("PATCH", "/crontabs/one")) == 0
+
+
 def test_a_change_that_ends_the_version_of_a_kind_follows_it_in_the_next(api: FakeApi) -> None:
     def observe(live: Object) -> None:
         name, generation = live["metadata"]["name"], live["metadata"]["generation"]

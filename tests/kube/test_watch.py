@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.kube import backoff, connection, lists, restarts, watch
+from k8s_cr_driver.kube import backoff, connection, lists, watch
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -21,7 +21,6 @@ from k8s_cr_driver.objects.keys import GroupKind
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import config_map
-from tests.kube.clock import Clock
 
 CONFIG_MAPS = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list", "watch"}))
 
@@ -29,14 +28,6 @@ CONFIG_MAPS = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, fro
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backoff, "FIRST", 0.01)
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """That by which restarts are judged."""
-    one = Clock()
-    monkeypatch.setattr(restarts, "time", one)
-    return one
 
 
 class Listener:
@@ -227,51 +218,45 @@ def test_a_server_that_does_not_even_begin_to_answer_is_asked_again(
     assert listener.next() == "all: "
 
 
-@pytest.mark.parametrize("broken", [faults.stream_cut(), faults.stream_reset()], ids=["cut", "reset"])
+class Clock:
+    """Time for `watch`, by a hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
 def test_what_was_allowed_until_the_stream_broke_may_be_forbidden_for_a_moment(
-    api: FakeApi, listener: Listener, broken: faults.Action
+    api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    clock = Clock()
+    monkeypatch.setattr(watch, "time", clock)
     listener.open()
     assert listener.next() == "all: "
-    api.fail(faults.forbidden("watch"), times=2)
-    api.break_streams(broken)
+    clock.now += 3600
+    api.fail(faults.status(403, "Forbidden"))
+    api.break_streams(faults.stream_end())
     api.put(config_map("a"))
     assert listener.next() == "now: a"
 
 
-def test_what_is_forbidden_after_the_stream_has_ended_in_good_order_ends_it(api: FakeApi, listener: Listener) -> None:
-    listener.open()
-    assert listener.next() == "all: "
-    api.fail(faults.forbidden("watch"), times=100)
-    api.break_streams(faults.stream_end())
-    assert listener.next() == "broken: 403"
-    assert api.faults_pending == 99
-
-
-def test_initial_events_that_are_given_up_are_no_sign_of_a_restart(
+def test_a_server_that_was_away_for_long_may_forbid_for_a_moment_what_it_had_allowed(
     api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "INITIAL_LIMIT", 0.1)
-    api.fail(faults.half_open(), when=lambda request: "sendInitialEvents" in request.query)
-    api.fail(faults.forbidden(), when=lambda request: not request.watch, times=100)
-    listener.open()
-    assert listener.next() == "broken: 403"
-
-
-def test_a_server_that_was_away_for_long_may_forbid_for_a_moment_what_it_had_allowed(
-    api: FakeApi, listener: Listener, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(backoff, "FIRST", 0.001)
+    clock = Clock()
+    monkeypatch.setattr(watch, "time", clock)
     listener.open()
     assert listener.next() == "all: "
-    came_back = clock.now + 2 * restarts.FORBIDDEN_GRACE
+    came_back = clock.now + 2 * watch.FORBIDDEN_GRACE
 
     def is_away(_: Request) -> bool:
-        clock.now += restarts.FORBIDDEN_GRACE / 4
+        clock.now += 10
         return clock.now < came_back
 
-    api.fail(faults.unavailable(), when=is_away, times=100)
-    api.fail(faults.forbidden("watch"), when=lambda _: clock.now >= came_back, times=2)
+    api.fail(faults.status(503, "ServiceUnavailable"), when=is_away, times=100)
+    api.fail(faults.status(403, "Forbidden"), when=lambda _: clock.now >= came_back, times=2)
     api.break_streams(faults.stream_end())
     api.put(config_map("a"))
     assert listener.next() == "now: a"
@@ -282,22 +267,26 @@ def test_a_server_that_was_away_before_the_first_watch_may_forbid_it_for_a_momen
     api: FakeApi, listener: Listener, away: faults.Action
 ) -> None:
     api.fail(away)
-    api.fail(faults.forbidden("watch"), when=lambda _: len(api.requests) > 1, times=2)
+    api.fail(faults.status(403, "Forbidden"), when=lambda _: len(api.requests) > 1, times=2)
     api.put(config_map("a"))
     listener.open()
     assert listener.next() == "all: a"
 
 
-def test_what_stays_forbidden_ends_the_stream_after_a_while(api: FakeApi, listener: Listener, clock: Clock) -> None:
+def test_what_stays_forbidden_ends_the_stream_after_a_while(
+    api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(watch, "time", clock)
     listener.open()
     assert listener.next() == "all: "
 
     def passes(_: Request) -> bool:
-        clock.now += restarts.FORBIDDEN_GRACE / 3
+        clock.now += watch.FORBIDDEN_GRACE / 3
         return True
 
-    api.fail(faults.forbidden("watch"), when=passes, times=100)
-    api.break_streams(faults.stream_reset())
+    api.fail(faults.status(403, "Forbidden"), when=passes, times=100)
+    api.break_streams(faults.stream_end())
     message = listener.inbox.get(timeout=10)
     assert isinstance(message, Broken)
 

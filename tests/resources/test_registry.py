@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from k8s_cr_driver.capi import Cluster
 from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.objects.keys import GroupKind
 from k8s_cr_driver.resources import builtin, registry
-from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.base import ANY, CustomResource
+from k8s_cr_driver.resources.hooks import Orphans
+from k8s_cr_driver.writes.orphans import may_leave
 from tests.fake_api import FakeApi
 from tests.instance import Instance, crontab, crontab_crd, obj
 
@@ -55,6 +58,18 @@ def test_a_class_of_another_project_decides_when_its_kind_is_ready(api: FakeApi,
     assert [message for key, _, message in blue.heard if key.name == "one"][-1] == "has not run yet"
     api.set_status("CronTab", "default", "one", {"runs": 1})
     run.result(10)
+
+
+def test_a_class_says_what_its_objects_leave_by_its_method_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Shelf(CustomResource):
+        group, kind = "example.com", ANY
+
+        def orphans(self) -> Orphans | None:
+            return Orphans(GroupKind("", "Secret"), "v1", "default", re.compile("."))
+
+    monkeypatch.setitem(registry.classes(), GroupKind("example.com", ANY), Shelf)
+    assert may_leave(obj("example.com/v1", "Box", "a", "default"))
+    assert not may_leave(obj("example.org/v1", "Box", "a", "default"))
 
 
 def test_an_entry_point_that_cannot_be_loaded_is_logged_and_harms_no_other(

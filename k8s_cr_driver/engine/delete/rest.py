@@ -24,7 +24,7 @@ from k8s_cr_driver.objects.marks import SHARED, is_kept
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.delete import announce
 from k8s_cr_driver.writes.guests import Guests
-from k8s_cr_driver.writes.orphans import OwnedOrphans, leaving_kinds, staying_orphans
+from k8s_cr_driver.writes.orphans import OwnedOrphans, may_leave, staying_orphans
 from k8s_cr_driver.writes.owners import release_from_owners
 
 
@@ -110,7 +110,7 @@ class Rest:
         orphans: OwnedOrphans,
     ) -> bool:
         """Releases what stays from an owner, by uid what is `owned`. With `abandon` the owner stays if that fails."""
-        if uid_of(owner) not in owned and kind_of(owner) not in leaving_kinds():
+        if uid_of(owner) not in owned and not may_leave(owner):
             return True
         with self._attempts.abandonable(f"{key_of(owner)}, and what it owns,"):
             staying = [*owned.get(uid_of(owner), ()), *self._attempts.request(staying_orphans, owner, members, orphans)]

@@ -258,7 +258,7 @@ def is_older(live: Object, than: str) -> bool:
 
 def is_newer(live: Object, known: Object) -> bool:
     """Whether `live` may say something that `known` does not."""
-    is_known = version(live) == version(known) != ""
+    is_known = version(live) == version(known) != "" and live.get("apiVersion") == known.get("apiVersion")
     return not (is_known or is_older(live, version(known)))
 
 
