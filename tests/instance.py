@@ -16,7 +16,7 @@ from k8s_cr_driver.engine.apply.applier import Applier
 from k8s_cr_driver.engine.delete.replacer import NO_REPLACEMENT, Replacement
 from k8s_cr_driver.engine.run.loop import Loop
 from k8s_cr_driver.engine.run.nodes import Desired
-from k8s_cr_driver.engine.run.operation import Operation, Timing, WatchLimits
+from k8s_cr_driver.engine.run.operation import Operation, WatchLimits
 from k8s_cr_driver.engine.run.reconcile import Prune, reconcile
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.journal.inventory import Inventory
@@ -58,8 +58,6 @@ class Instance:
         self.heard: list[tuple[ObjectKey, str, str]] = []
         self.watches = WatchLimits()
         self.no_activity: float | None = None
-        self.timing: Timing | None = None
-        """Of its runs; None: the one of all tests."""
         self._operation: Operation | None = None
         self._reported = threading.Condition()
 
@@ -80,7 +78,7 @@ class Instance:
                 resources.add_crd(crd)
             self._operation = operation = Operation(
                 "test", self.id, self.seconds, self.stop, self._hear, abandon=self.abandon, is_current=self.is_current,
-                watches=self.watches, no_activity=self.no_activity, **({"timing": self.timing} if self.timing else {}),
+                watches=self.watches, no_activity=self.no_activity,
             )
             inventory = Inventory(connection, self.inventory_namespace, self.id, self.remembered)
             target = WriteContext(Client(connection, resources), inventory, **self.target)

@@ -24,7 +24,7 @@ from pathlib import Path
 from k8s_cr_driver.errors import Superseded
 from k8s_cr_driver.journal.store import InventoryStore
 from k8s_cr_driver.journal.stored_form import InventoryContent
-from k8s_cr_driver.kube.connection import WRITE_CONNECT_TIMEOUT, WRITE_TIMEOUT
+from k8s_cr_driver.kube import timing
 
 _PROC = Path("/proc")
 _WORKER = re.compile(r"([0-9a-f]{16})-([0-9]{1,9})-([0-9]{1,20})")
@@ -68,14 +68,6 @@ def _started(pid: int) -> str:
     except OSError:
         return ""
     return "0" if fields[0] in "ZX" else fields[19]
-
-
-WRITE_WITHIN = 1.0
-"""Seconds for which a confirmed token is trusted before it is read again."""
-TRAVEL = 1.0
-"""Seconds for the way of a write that no webhook holds, and for etcd."""
-IN_FLIGHT = WRITE_CONNECT_TIMEOUT + WRITE_TIMEOUT + TRAVEL
-"""Seconds after the token was trusted for a write until which that may take effect."""
 
 
 class Fence:
@@ -138,17 +130,17 @@ class Fence:
         since = time.monotonic() - asked_at
         is_unchanged = found is not None and found.token in (former, self.token)
         # Whoever replaces the token of such a claim waits for its writes, and until then does not name its own process
-        was_there = former is None and found is not None and bool(found.worker) and since < IN_FLIGHT
-        if not (is_unchanged or was_there) and since > (-1 if found else WRITE_WITHIN):
+        was_there = former is None and found is not None and bool(found.worker) and since < timing.TIMING.in_flight
+        if not (is_unchanged or was_there) and since > (-1 if found else timing.TIMING.trusted):
             self.check(found)
 
     def former_stops_in(self) -> float:
         """Seconds until the former run no longer trusts its token, and its writes are done unless a webhook holds one."""
-        return self._left(WRITE_WITHIN + TRAVEL)
+        return self._left(timing.TIMING.trusted + timing.TIMING.travel)
 
     def former_expires_in(self) -> float:
         """Seconds until no write of the former run can take effect any more."""
-        return self._left(WRITE_WITHIN + IN_FLIGHT)
+        return self._left(timing.TIMING.trusted + timing.TIMING.in_flight)
 
     def _left(self, seconds: float) -> float:
         """Of so many seconds after the claim."""
@@ -177,7 +169,7 @@ class Fence:
 
     def before_write(self) -> None:
         """Superseded if the instance is no longer this run's: before each write and each deletion."""
-        self._confirm(WRITE_WITHIN)
+        self._confirm(timing.TIMING.trusted)
 
     def before_recreate(self) -> None:
         """Superseded if the instance is no longer this run's as of now: what vanished may be deleted because of that."""

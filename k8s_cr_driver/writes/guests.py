@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeVar
 from k8s_cr_driver.errors import ApiError, Contended, TransportError, passes
 from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.journal.stored_form import InventoryContent
+from k8s_cr_driver.kube import timing
 from k8s_cr_driver.kube.client import CRDS
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource, Resources
@@ -47,8 +48,8 @@ NAMED = 3
 """Guests that are named in the reason."""
 LISTED = 1000
 """Guests that `delete_guests` takes along, and that are named before."""
-TRIES, PATIENCE = 4, 15.0
-"""How often, and for how many seconds, a list that fails is repeated at least."""
+TRIES = 4
+"""How often a list that fails is repeated at least."""
 _UNKNOWN = "it may hold objects of others"
 
 
@@ -231,14 +232,14 @@ class Guests:
 
     def _keeps_failing(self, path: str) -> bool:
         """
-        Whether a request has failed TRIES times in a row in no less than PATIENCE seconds: one may take a minute to fail.
+        Whether a request has failed TRIES times in a row in no less than `guests_fail` seconds: one may take a minute to fail.
 
         A server in trouble fails now this request and now that one, for hours perhaps, and each succeeds at times.
         """
         before, times = self._failures
         since = [*(times if before == path else ()), time.monotonic()]
         self._failures = path, since
-        return len(since) >= TRIES and since[-1] - since[0] >= PATIENCE
+        return len(since) >= TRIES and since[-1] - since[0] >= timing.TIMING.guests_fail
 
     def _staying(self, guests: Iterable[Object], taken: list[ObjectKey]) -> Iterator[Object]:
         """Those that may not be deleted; with `delete_guests` the others are `taken` along."""

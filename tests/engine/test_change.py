@@ -11,12 +11,12 @@ import pytest
 from k8s_cr_driver.engine.apply.applier import Applier
 from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run.nodes import Desired
-from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults
 from tests.instance import CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state, status, wait_for
+from tests.times import change_times
 from tests.writes.test_replacement import COMPLETE
 
 SHARED = {
@@ -119,7 +119,7 @@ def test_a_rollback_does_not_run_a_finished_job_again_that_the_failed_change_has
 
 def test_an_object_that_has_failed_at_its_end_and_vanishes_runs_again(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """The watch reports the failure before the response to the creation, and its time to live removes it."""
-    monkeypatch.setattr(backoff, "FIRST", 1)
+    change_times(monkeypatch, first_backoff=1)
     api.put(crontab_crd(**CONDITIONS, completionTime={"type": "string"}))
     api.fail(faults.reset_after(), method="PATCH", path="crontabs/one")
     run = Instance(api.url).start([crontab("one")])

@@ -13,7 +13,6 @@ from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.journal.inventory import Inventory
-from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
@@ -22,6 +21,7 @@ from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, CONDITIONS, Instance, config_map, crontab, crontab_crd, job, obj, status, wait_for
+from tests.times import change_times
 from tests.writes.test_replacement import COMPLETE, image_of, uid_of
 
 INVENTORY = f"configmaps/k8s-cr-driver-{BLUE}"
@@ -56,7 +56,7 @@ def ends(api: FakeApi) -> set[str]:
 def test_the_end_of_a_newer_job_is_kept_though_it_comes_before_the_response(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backoff, "FIRST", 1)
+    change_times(monkeypatch, first_backoff=1)
     api.react("Job", runs_at_once(api, "i:1", "i:2"))
     blue = Instance(api.url)
     blue.reconcile([job("one", "i:1")])
@@ -107,7 +107,7 @@ def test_a_newer_job_is_not_the_finished_one_though_its_worker_dies_at_once(api:
 def test_a_newer_job_is_not_the_finished_one_though_the_response_to_it_is_lost(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backoff, "FIRST", 60)
+    change_times(monkeypatch, first_backoff=60)
     api.react("Job", runs_at_once(api, "i:1"))
     Instance(api.url).reconcile([job("one", "i:1"), config_map("a")])
     api.delete("Job", "default", "one")

@@ -13,7 +13,6 @@ from k8s_cr_driver.engine.report import progress_log
 from k8s_cr_driver.engine.report.diagnosis import Seen
 from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run.nodes import Desired
-from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.kube import watch
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.sent_values import SentValues
@@ -22,6 +21,7 @@ from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, deployment, job, obj, status, wait_for
+from tests.times import change_times
 
 CRD = crontab_crd(**CONDITIONS)
 
@@ -291,7 +291,7 @@ def test_a_status_that_has_not_changed_since_our_change_within_the_same_second_i
     blue = Instance(api.url)
     api.react("CronTab", lambda live: run_once(api, live))
     blue.reconcile([crd, crontab("one")])
-    blue.timing = Timing(silence=60)
+    change_times(monkeypatch, silence=60)
     blue.heard.clear()
     run = blue.start([crd, crontab("one", schedule="0 * * * *")])
     blue.wait_until_reported("one", "Waiting")
@@ -308,7 +308,7 @@ def test_a_status_that_has_changed_since_our_change_and_is_as_before_again_is_cu
     blue = Instance(api.url)
     api.react("CronTab", lambda live: run_once(api, live))
     blue.reconcile([crd, crontab("one")])
-    blue.timing = Timing(silence=60)
+    change_times(monkeypatch, silence=60)
     blue.heard.clear()
     run = blue.start([crd, crontab("one", schedule="0 * * * *")])
     blue.wait_until_reported("one", "Waiting", "as it was when the spec was changed")
@@ -336,7 +336,7 @@ def test_an_old_status_that_says_not_ready_is_believed(api: FakeApi, said: Objec
 
 @pytest.mark.parametrize("observed", [{"observedGeneration": 1}, {}], ids=["1.34", "1.27"])
 def test_a_new_image_of_a_bare_pod_is_waited_for(
-    api: FakeApi, observed: dict[str, int]
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, observed: dict[str, int]
 ) -> None:
 
     def pod(image: str) -> Object:
@@ -348,7 +348,7 @@ def test_a_new_image_of_a_bare_pod_is_waited_for(
         return {"phase": "Running", **observed, "conditions": conditions, "containerStatuses": [container]}
 
     blue = Instance(api.url)
-    blue.timing = Timing(silence=60)
+    change_times(monkeypatch, silence=60)
     run = blue.start([pod("i:1")])
     blue.wait_until_reported("one", "Waiting")
     api.set_status("Pod", "default", "one", running("i:1"))
@@ -369,7 +369,7 @@ def test_an_apply_that_changes_nothing_leaves_the_status_current(api: FakeApi, m
     api.react("CronTab", lambda live: run_once(api, live))
     blue.reconcile([crd, crontab("one")])
     blue.reconcile([crd, crontab("one", schedule="0 * * * *")])
-    blue.timing = Timing(silence=60)
+    change_times(monkeypatch, silence=60)
     blue.heard.clear()
     blue.reconcile([crd, crontab("one", schedule="0 * * * *")])
     assert [state for key, state, _ in blue.heard if key.name == "one"] == ["Ready"]

@@ -7,12 +7,11 @@ import pytest
 
 from k8s_cr_driver.engine.delete.replacer import Replacement
 from k8s_cr_driver.engine.report.not_ready import NotReady, Report
-from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.errors import Refused
-from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.keys import Object, key_of
 from tests.fake_api import FakeApi, faults
 from tests.instance import Instance, config_map, obj, wait_for
+from tests.times import change_times
 
 HOLD = "example.com/hold"
 
@@ -58,16 +57,16 @@ def test_replacement_deletes_an_object_whose_first_deletion_fails(
     api: FakeApi, fault: faults.Answer | faults.Cut, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = pod(api, "chosen")
-    monkeypatch.setattr(backoff, "FIRST", 0.3)
+    change_times(monkeypatch, first_backoff=0.3)
     api.fail(fault, method="DELETE", path="pods/chosen$", times=2)
     Instance(api.url).reconcile([config_map("a")], replacement=Replacement([("app=web", [chosen])]))
     assert api.names("Pod") == []
 
 
-def test_replacements_that_take_long_are_counted_less_often(api: FakeApi) -> None:
+def test_replacements_that_take_long_are_counted_less_often(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a Machine take minutes, and each count lists all VNFCs."""
     blue, counts = Instance(api.url, seconds=2), list[list[Report]]()
-    blue.timing = Timing(count_every=0.02, count_share=1.0)
+    change_times(monkeypatch, count_every=0.02, count_share=1.0)
 
     def unfinished() -> list[Report]:
         counts.append([Report(key_of(config_map("a")), "Waiting", "Replicas", "none yet")])

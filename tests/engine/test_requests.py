@@ -8,12 +8,11 @@ import sys
 import pytest
 
 from k8s_cr_driver.engine.report import progress_log
-from k8s_cr_driver.engine.run import reconcile
-from k8s_cr_driver.journal import fence
 from k8s_cr_driver.kube import backoff, watch
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, deployment, obj, status, wait_for
+from tests.times import change_times
 
 PACKAGE = [
     crontab_crd(),
@@ -32,9 +31,7 @@ STRAYS = 3 * 2
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is requested only because time has passed does not count: a run here lasts as long as the machine is busy."""
     monkeypatch.setattr(watch, "IDLE_LIMIT", 300)
-    monkeypatch.setattr(backoff, "FIRST", backoff.LAST)
-    monkeypatch.setattr(reconcile, "WRITE_WITHIN", 300)
-    monkeypatch.setattr(fence, "WRITE_WITHIN", 300)
+    change_times(monkeypatch, first_backoff=backoff.LAST, trusted=300)
 
 
 @pytest.mark.parametrize("initial_events, per_stream", [(True, 1), (False, 2)])

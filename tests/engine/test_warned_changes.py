@@ -10,10 +10,10 @@ import pytest
 
 from k8s_cr_driver.engine.report.events import is_over
 from k8s_cr_driver.engine.report.not_ready import NotReady
-from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi
 from tests.instance import CONDITIONS, Instance, config_map, crontab_crd, obj
+from tests.times import REAL, change_times
 
 CONDITION = {"status": "True", "lastTransitionTime": "2023-06-19T01:10:14Z"}
 STATUS = {
@@ -42,8 +42,9 @@ def addon(version: str) -> Object:
 
 
 @pytest.fixture
-def blue(api: FakeApi) -> Instance:
+def blue(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> Instance:
     """With an Addon of v1 that its controller has reported as ready."""
+    change_times(monkeypatch, silence=0.5)
     blue = Instance(api.url)
     run = blue.start([addon_crd(), addon("v1")])
     blue.wait_until_reported("cloud", "Waiting")
@@ -53,9 +54,8 @@ def blue(api: FakeApi) -> Instance:
     return blue
 
 
-def change(api: FakeApi, blue: Instance, **timing: float) -> Future[Any]:
+def change(api: FakeApi, blue: Instance) -> Future[Any]:
     """To v2, which is written, and whose status is older than that."""
-    blue.timing = Timing(silence=0.5, **timing)
     run = blue.start([addon_crd(), addon("v2")])
     blue.wait_until_reported("cloud", "Waiting", "the status is as it was when the spec was changed")
     return run
@@ -113,9 +113,12 @@ def test_a_later_normal_event_takes_a_warning_back(api: FakeApi, blue: Instance)
     run.result(10)
 
 
-def test_a_warning_that_is_not_repeated_is_over(api: FakeApi, blue: Instance) -> None:
+def test_a_warning_that_is_not_repeated_is_over(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, blue: Instance
+) -> None:
     """As of a controller whose first write after the change was a conflict, or of a policy that only audits."""
-    run = change(api, blue, warned=1.0)
+    change_times(monkeypatch, warned=1.0)
+    run = change(api, blue)
     warn(api)
     run.result(20)
 
@@ -125,7 +128,7 @@ def test_a_warning_that_is_not_repeated_is_over(api: FakeApi, blue: Instance) ->
     [(1, 2, False), (299, 300, False), (300, 301, True), (300, 400, True), (300, 401, False), (500, 1000, False)],
 )
 def test_a_warning_is_over_when_the_next_attempt_would_have_repeated_it(age: float, waited: float, over: bool) -> None:
-    assert is_over(age, waited, Timing().warned) == over
+    assert is_over(age, waited, REAL.warned) == over
 
 
 def test_an_account_that_may_not_read_events_waits_no_longer(api: FakeApi, blue: Instance) -> None:
@@ -155,7 +158,7 @@ def test_each_wait_for_an_age_reads_the_events_once(api: FakeApi, blue: Instance
     assert len(events(api)) == 1
 
 
-def test_a_warning_about_what_is_below_counts_too(api: FakeApi) -> None:
+def test_a_warning_about_what_is_below_counts_too(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """A controller that sums up a Deployment writes the same status, while a Pod of the new template cannot start."""
     crd = crontab_crd(selector={"type": "string"}, size={"type": "integer"}, phase={"type": "string"})
     [version] = crd["spec"]["versions"]
@@ -167,7 +170,7 @@ def test_a_warning_about_what_is_below_counts_too(api: FakeApi) -> None:
     properties = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     properties |= {"size": {"type": "integer"}, "image": {"type": "string"}}
     blue, said = Instance(api.url), {"selector": "app=web", "size": 1, "phase": "Running"}
-    blue.timing = Timing(silence=0.5)
+    change_times(monkeypatch, silence=0.5)
 
     def tab(image: str) -> Object:
         return obj("stable.example.com/v1", "CronTab", "tab", "default", spec={"size": 1, "image": image})

@@ -5,6 +5,7 @@ Writes run inside `Cluster.writing()`: one at a time; reactions of the test to t
 released the lock and before its response is sent.
 """
 
+import itertools
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from tests.fake_api.store import Store
 
 Reaction = Callable[[Object], None]
 Work = Callable[[], None]
+_IDS = itertools.count()
 DEFAULT_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -49,6 +51,8 @@ class Knobs:
 
 class Cluster:
     def __init__(self) -> None:
+        self.id = next(_IDS)
+        """No ETag of another cluster is one of this, which may have its port."""
         self.store = Store()
         self.knobs = Knobs()
         self.reactions: list[tuple[str, str | None, Reaction]] = []

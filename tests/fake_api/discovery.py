@@ -20,7 +20,7 @@ def respond(cluster: Cluster, path: str, accept: str) -> tuple[Object, dict[str,
     if parts in (["api"], ["apis"]):
         if _wants_aggregated(accept):
             body = _aggregated([kind for kind in kinds if bool(kind.group) == (parts == ["apis"])], cluster.knobs)
-            etag = hashlib.sha512(json.dumps(body).encode()).hexdigest().upper()
+            etag = hashlib.sha512(json.dumps([cluster.id, body]).encode()).hexdigest().upper()
             return body, {"ETag": f'"{etag}"', "Content-Type": AGGREGATED, "Vary": "Accept",
                           "Cache-Control": "public"}
         return (_core_versions() if parts == ["api"] else _groups(kinds)), {}

@@ -31,6 +31,7 @@ from k8s_cr_driver.writes.context import WriteContext
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, state, status, wait_for
+from tests.times import REAL, change_times
 
 CRD = crontab_crd(**CONDITIONS)
 DEPENDS_ON, CRONTAB = "config.kubernetes.io/depends-on", "stable.example.com/namespaces/default/CronTab/one"
@@ -73,20 +74,17 @@ def test_a_worker_that_ends_at_once_does_not_give_back_what_another_may_still_wr
     assert annotations_of(api.get("ConfigMap", "default", f"k8s-cr-driver-{BLUE}"))["k8s-cr-driver/released"] == "false"
 
 
-TRUSTED, REAL_IN_FLIGHT = fence.WRITE_WITHIN, fence.IN_FLIGHT
-
-
 @pytest.fixture
 def real_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A token is trusted as long as on a real cluster: shorter limits hide what happens meanwhile."""
-    monkeypatch.setattr(fence, "WRITE_WITHIN", TRUSTED)
+    change_times(monkeypatch, trusted=REAL.trusted)
 
 
 @pytest.fixture
 def half_open(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """The streams of the inventory say nothing, and have said nothing for long: only a look at it can tell."""
     api.fail(faults.half_open(), when=is_fence, times=100)
-    monkeypatch.setattr(fence, "WRITE_WITHIN", -1)
+    change_times(monkeypatch, trusted=-1)
 
 
 def is_fence(request: Request) -> bool:
@@ -285,7 +283,7 @@ def test_terminate_deletes_what_a_superseded_worker_writes_late_though_the_watch
     """A write of the first worker is under way, and arrives when the second has deleted all that it has listed, or later."""
     monkeypatch.setattr(watch, "IDLE_LIMIT", 300.0)
     monkeypatch.setattr(watch, "INITIAL_LIMIT", 300.0)
-    monkeypatch.setattr(fence, "IN_FLIGHT", 7.0)
+    change_times(monkeypatch, in_flight=7.0)
     terminate_while_a_write_is_under_way(api, monkeypatch, travels, is_lost=is_lost)
     assert state(api) == {}
 
@@ -294,14 +292,14 @@ def test_a_write_ends_before_the_time_for_which_another_worker_waits(api: FakeAp
     Instance(api.url).reconcile([config_map("a")])
     writes = api.requests.select("PATCH")
     assert {request.query["timeout"] for request in writes} == {f"{connection.WRITE_TIMEOUT:g}s"}
-    assert connection.WRITE_TIMEOUT + connection.WRITE_CONNECT_TIMEOUT < REAL_IN_FLIGHT
+    assert REAL.in_flight > connection.WRITE_TIMEOUT + connection.WRITE_CONNECT_TIMEOUT
 
 
 def test_terminate_leaves_nothing_though_a_webhook_holds_a_write_of_a_superseded_worker(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "WRITE_TIMEOUT", 0.5)
-    monkeypatch.setattr(fence, "IN_FLIGHT", 0.6)
+    change_times(monkeypatch, in_flight=0.6)
     held = threading.Event()
     api.fail(faults.held(2.0), method="PATCH", path="configmaps/late", when=lambda _: held.set() is None, times=1000)
     old = Instance(api.url).start([config_map("late")])
@@ -316,7 +314,7 @@ def test_terminate_leaves_nothing_though_a_webhook_holds_a_write_of_a_superseded
 def test_a_run_gives_its_token_back_so_that_terminate_need_not_wait(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    monkeypatch.setattr(fence, "WRITE_WITHIN", 60.0)
+    change_times(monkeypatch, trusted=60.0)
     blue = Instance(api.url)
     if how == "fails":
         with pytest.raises(NotReady):
@@ -326,7 +324,7 @@ def test_a_run_gives_its_token_back_so_that_terminate_need_not_wait(
     assert annotations_of(api.get("ConfigMap", "default", f"k8s-cr-driver-{blue.id}"))["k8s-cr-driver/released"] == "true"
     began = time.monotonic()
     blue.terminate()
-    assert time.monotonic() - began < fence.WRITE_WITHIN
+    assert time.monotonic() - began < 60
 
 
 def _ready(api: FakeApi) -> None:
@@ -335,8 +333,7 @@ def _ready(api: FakeApi) -> None:
 
 def test_the_wait_for_a_former_worker_is_no_part_of_the_time_limit(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tacker's retries and rollbacks take no parameters: none could give a longer limit."""
-    monkeypatch.setattr(fence, "WRITE_WITHIN", 100.0)
-    monkeypatch.setattr(fence, "IN_FLIGHT", 100.0)
+    change_times(monkeypatch, trusted=40.0, travel=60.0, in_flight=100.0)
     blue = Instance(api.url)
     run = blue.start([config_map("a"), CRD, crontab("one")])
     blue.wait_until_reported("one", "Waiting")
@@ -413,7 +410,7 @@ def test_a_worker_that_reconciles_twice_does_not_take_the_instance_back(api: Fak
 def test_a_worker_that_was_superseded_while_it_listed_guests_deletes_no_namespace(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fence, "WRITE_WITHIN", 0.0)
+    change_times(monkeypatch, trusted=0.0)
     package = [obj("v1", "Namespace", "n"), config_map("inside", "n"), config_map("a")]
     first, second = Instance(api.url), Instance(api.url)
     first.reconcile(package)
@@ -463,7 +460,7 @@ def _process_that_was_killed() -> str:
 
 @pytest.mark.usefixtures("real_limits")
 def test_a_worker_that_was_killed_on_this_host_is_not_waited_for(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fence, "IN_FLIGHT", REAL_IN_FLIGHT)
+    change_times(monkeypatch, in_flight=REAL.in_flight)
     assert _left_by(api, monkeypatch, _process_that_was_killed()) == []
 
 
@@ -472,7 +469,7 @@ def test_a_worker_that_was_killed_on_this_host_is_not_waited_for(api: FakeApi, m
 def test_a_worker_that_may_still_run_is_waited_for_as_long_as_its_writes_may_last(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    monkeypatch.setattr(fence, "IN_FLIGHT", REAL_IN_FLIGHT)
+    change_times(monkeypatch, in_flight=REAL.in_flight)
     elsewhere = "0" * 16 + "-99999999-1"
     waits = _left_by(api, monkeypatch, {"here": fence.this_process(), "elsewhere": elsewhere, "nowhere": ""}[where])
     assert waits

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 import pytest
 
 from k8s_cr_driver.errors import Contended, Forbidden, Refused, Superseded, TransportError
-from k8s_cr_driver.journal import fence
 from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.journal.stored_form import VERSION, InventoryContent, parse, parse_foreign
 from k8s_cr_driver.kube.connection import Connection
@@ -23,6 +22,7 @@ from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, GREEN, Instance, config_map
 from tests.journal import stored_inventories
+from tests.times import change_times
 
 MAPS, JOBS = GroupKind("", "ConfigMap"), GroupKind("batch", "Job")
 ADOPTED = ObjectKey("", "ConfigMap", "blue", "theirs")
@@ -38,7 +38,7 @@ def connection(api: FakeApi) -> Iterator[Connection]:
 @pytest.fixture
 def distrust(monkeypatch: pytest.MonkeyPatch) -> None:
     """No word on the token is believed for any time."""
-    monkeypatch.setattr(fence, "WRITE_WITHIN", -1)
+    change_times(monkeypatch, trusted=-1)
 
 
 def claimed(connection: Connection, instance: str = BLUE) -> Inventory:
@@ -149,14 +149,14 @@ def test_an_unchanged_inventory_is_not_written(api: FakeApi, connection: Connect
 def test_a_confirmed_token_is_trusted_for_a_while(
     api: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fence, "WRITE_WITHIN", 60)
+    change_times(monkeypatch, trusted=60)
     one = claimed(connection)
     api.requests.clear()
     one.fence.before_write()
     assert len(api.requests) == 0
-    monkeypatch.setattr(fence, "WRITE_WITHIN", -1)
+    change_times(monkeypatch, trusted=-1)
     one.fence.before_write()
-    monkeypatch.setattr(fence, "WRITE_WITHIN", 60)
+    change_times(monkeypatch, trusted=60)
     one.fence.before_write()
     assert len(api.requests) == 1
 

@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from k8s_cr_driver.errors import DriverError, TransportError
-from k8s_cr_driver.kube import auth, backoff, bounded, watch
+from k8s_cr_driver.kube import auth, bounded, watch
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.watch import Message, Reflector, Relist
 from k8s_cr_driver.objects.keys import GroupKind
+from tests.times import change_times
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 Send = Callable[[bytes], None]
@@ -193,7 +194,7 @@ EVENT = b'{"type": "ADDED", "object": {"kind": "ConfigMap", "metadata": {"name":
 @pytest.mark.parametrize(("limit", "content"), [("watch_events.LINE_LIMIT", b"x" * 10_000), ("watch.LIST_BYTES", EVENT * 100)])
 def test_a_watch_without_end_is_given_up_and_opened_again(monkeypatch: pytest.MonkeyPatch, limit: str, content: bytes) -> None:
     """In one event, and in initial events."""
-    monkeypatch.setattr(backoff, "FIRST", 0.01)
+    change_times(monkeypatch, first_backoff=0.01)
     for limit_of_time in ("INITIAL_LIMIT", "IDLE_LIMIT"):
         monkeypatch.setattr(watch, limit_of_time, 300.0)
     monkeypatch.setattr(f"k8s_cr_driver.kube.{limit}", 100_000)

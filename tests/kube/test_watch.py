@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.kube import backoff, connection, lists, watch
+from k8s_cr_driver.kube import connection, lists, watch
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -21,13 +21,9 @@ from k8s_cr_driver.objects.keys import GroupKind
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import config_map
+from tests.times import change_times
 
 CONFIG_MAPS = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list", "watch"}))
-
-
-@pytest.fixture(autouse=True)
-def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backoff, "FIRST", 0.01)
 
 
 class Listener:
@@ -344,7 +340,7 @@ def test_an_error_that_passes_delays_the_beginning(
 
 
 def test_an_end_at_once_is_not_answered_by_a_storm(api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backoff, "FIRST", 60)
+    change_times(monkeypatch, first_backoff=60)
     listener.open()
     assert listener.next() == "all: "
     api.break_streams(faults.stream_end())
@@ -365,7 +361,7 @@ def test_stop_ends_the_thread_in_the_middle_of_a_read_and_closes_the_connection(
 
 
 def test_stop_ends_a_stream_that_waits_to_try_again(api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backoff, "FIRST", 60)
+    change_times(monkeypatch, first_backoff=60)
     answered = threading.Event()
     api.fail(faults.unavailable(), when=lambda request: answered.set() or True, times=100)  # type: ignore[func-returns-value]
     stream = listener.open()

@@ -12,14 +12,13 @@ import pytest
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from k8s_cr_driver.engine.run import operation
-from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.lcm.driver import Driver
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import config_map, controlled_by, crontab, crontab_crd, job, obj, replaced, stateful_set
 from tests.lcm.instance import Instance, instantiated
 from tests.lcm.web import RUNNING, deployment, selecting
+from tests.times import change_times
 
 
 @pytest.fixture
@@ -82,7 +81,7 @@ def test_after_a_modify_of_the_vnfd_only_chosen_vnfcs_are_healed(cluster: FakeAp
 
 
 def test_a_pod_that_is_not_ready_yet_is_waited_for(cluster: FakeApi, web: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation, "TIMING", Timing(count_every=0.05))
+    change_times(monkeypatch, count_every=0.05)
     old = set(cluster.names("Pod", "default"))
     starting: list[str] = []
     looks: list[Request] = []

@@ -19,7 +19,6 @@ from tacker.sol_refactored.infra_drivers.kubernetes import (
 )
 from tacker.sol_refactored.nfvo import nfvo_client
 
-from k8s_cr_driver.journal import fence
 from k8s_cr_driver.lcm import intree_driver
 from k8s_cr_driver.lcm.driver import Driver
 from k8s_cr_driver.lcm.instance_info import StoredInstance
@@ -29,6 +28,7 @@ from tests.fake_api.recording import Request
 from tests.instance import BLUE, claim, config_map, controlled_by, created_again, obj, stateful_set
 from tests.lcm.instance import INTREE_DRIVER, Instance, make_vnfd
 from tests.lcm.web import deployment
+from tests.times import change_times
 
 INVENTORY = OURS = f"k8s-cr-driver-{BLUE}"
 """The name of the inventory, and of our field manager."""
@@ -270,7 +270,7 @@ def test_a_crash_in_the_middle_is_harmless(cluster: FakeApi, tmp_path: Path, aft
 def test_a_takeover_that_has_lost_the_instance_transfers_nothing_more(
     cluster: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fence, "WRITE_WITHIN", -1)
+    change_times(monkeypatch, trusted=-1)
     blue = intree_instance(cluster, tmp_path, config_map("a"), config_map("b"))
 
     def lose(request: Request) -> bool:

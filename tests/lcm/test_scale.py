@@ -11,8 +11,6 @@ import yaml
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from k8s_cr_driver.engine.run import operation
-from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.driver import Driver
@@ -22,13 +20,14 @@ from tests.fake_api.recording import Request
 from tests.instance import BLUE, crontab, crontab_crd, replaced, stateful_set
 from tests.lcm.instance import Instance, instantiated
 from tests.lcm.web import deployment, selecting
+from tests.times import change_times
 
 OURS = f"k8s-cr-driver-{BLUE}"
 
 
 @pytest.fixture(autouse=True)
 def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation, "TIMING", Timing(count_every=0.02))
+    change_times(monkeypatch, count_every=0.02)
 
 
 @pytest.fixture

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from k8s_cr_driver.engine.run import operation
-from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, verbs, watch
 from tests.instance import obj
 from tests.lcm.instance import Instance
+from tests.times import change_times
 
 GROUP = "stable.example.com"
 OLD = f"{GROUP}/v1beta1"
@@ -84,7 +83,7 @@ def test_a_scale_finds_the_count_under_its_name_in_the_version_of_the_package(
 def test_a_status_of_before_the_change_is_no_newer_one_because_it_was_converted(
     api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operation, "TIMING", Timing(silence=30.0))
+    change_times(monkeypatch, silence=30.0)
     blue = instantiated(api, tmp_path, crd())
     with pytest.raises(sol_ex.SolException, match="StatusOlderThanSpec"):
         blue.change(blue.package([crd(), db("b")]), **{"wait-timeout": 5})

@@ -12,7 +12,6 @@ from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.engine.run.reconcile import Prune
 from k8s_cr_driver.errors import Contended, NotOurs, Stopped, Superseded
-from k8s_cr_driver.journal import fence
 from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.journal.stored_form import NOTHING, InventoryContent
 from k8s_cr_driver.kube import backoff, watch
@@ -44,6 +43,7 @@ from tests.instance import (
     status,
     wait_for,
 )
+from tests.times import change_times
 
 HOME = obj("v1", "Namespace", "home")
 
@@ -129,7 +129,7 @@ def test_a_claim_without_response_is_not_repeated_against_a_later_worker(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch, unread: bool
 ) -> None:
     """It was executed, and so the worker that claimed the instance next came after it."""
-    monkeypatch.setattr(fence, "IN_FLIGHT", 60)
+    change_times(monkeypatch, in_flight=60)
     with Connection(Endpoint(api.url)) as connection:
         first, second = (Inventory(connection, "default", BLUE) for _ in range(2))
         api.fail(faults.reset_after(), method="PATCH")
@@ -148,7 +148,7 @@ def test_a_claim_without_response_creates_no_inventory_long_after(api: FakeApi, 
         with pytest.raises(Exception, match="PATCH"):
             claims(first, "one")
         api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
-        monkeypatch.setattr(fence, "WRITE_WITHIN", -1)
+        change_times(monkeypatch, trusted=-1)
         with pytest.raises(Superseded, match="was deleted"):
             claims(first, "one")
 
@@ -160,8 +160,7 @@ def test_a_claim_that_was_cut_off_is_repeated(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch, fault: faults.Cut, exists: bool, unread: bool
 ) -> None:
     """One that has not read whether there is an inventory can only create, and does not know whose token it replaces."""
-    for limit in ("WRITE_WITHIN", "IN_FLIGHT"):
-        monkeypatch.setattr(fence, limit, 60)
+    change_times(monkeypatch, trusted=60, in_flight=60)
     if exists:
         Instance(api.url).reconcile([config_map("a")])
     is_refused = fault == faults.reset_after() and exists and unread  # and answered
@@ -225,7 +224,7 @@ def test_the_end_of_a_job_is_recorded_while_the_run_goes_on(api: FakeApi) -> Non
 def test_a_job_that_ends_before_the_response_to_its_creation_is_not_run_again(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backoff, "FIRST", 1)
+    change_times(monkeypatch, first_backoff=1)
     api.fail(faults.reset_after(), method="PATCH", path="jobs/a")
     run = Instance(api.url).start([job("a", "one")])
     wait_for(api, lambda: api.find("Job", "default", "a") is not None)
@@ -254,8 +253,7 @@ def roll_back(api: FakeApi, package: list[Object]) -> None:
 
 def shorten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The waits for a worker that held an instance before."""
-    for limit in ("WRITE_WITHIN", "TRAVEL", "IN_FLIGHT"):
-        monkeypatch.setattr(fence, limit, 0.1)
+    change_times(monkeypatch, trusted=0.1, travel=0.1, in_flight=0.1)
 
 
 def test_a_member_that_others_made_again_goes_though_the_inventory_was_lost(
@@ -292,7 +290,7 @@ def test_a_finished_job_that_vanishes_before_it_is_applied_again_is_settled(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch, is_refused: bool
 ) -> None:
     """Before its apply is sent again, or before that arrives."""
-    monkeypatch.setattr(backoff, "FIRST", 1)
+    change_times(monkeypatch, first_backoff=1)
     blue = Instance(api.url)
     run_to_its_end(api, blue, job("a", "one", note="1"))
     api.edit("Job", "default", "a", lambda live: live["metadata"]["annotations"].pop("note"))  # so that it is applied again
@@ -312,7 +310,7 @@ def test_a_late_report_of_the_job_before_does_not_run_the_job_again(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The watch fell silent; the response to the first creation was lost; both Jobs have finished and vanished since."""
-    monkeypatch.setattr(backoff, "FIRST", 0.5)
+    change_times(monkeypatch, first_backoff=0.5)
     api.put(crontab_crd(**CONDITIONS))
     api.fail(faults.half_open(after=1), method="GET", path="/apis/batch/v1/jobs", query={"watch": "true"})
     api.fail(faults.reset_after(), method="PATCH", path="/jobs/a")
@@ -348,7 +346,7 @@ def test_the_end_of_a_job_that_cannot_be_recorded_is_sent_less_and_less_often(ap
 
 def test_a_namespace_whose_deletion_fails_is_tried_less_and_less_often(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before each try all kinds are listed that may hold guests: 3,000 requests in twenty minutes."""
-    monkeypatch.setattr(backoff, "FIRST", 0.01)
+    change_times(monkeypatch, first_backoff=0.01)
     monkeypatch.setattr(backoff, "LAST", 0.05)
     blue = Instance(api.url, seconds=3.0)
     blue.reconcile([HOME])

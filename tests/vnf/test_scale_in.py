@@ -9,7 +9,6 @@ import pytest
 
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.errors import Conflict, Forbidden, Superseded
-from k8s_cr_driver.journal import fence
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources.base import CustomResource
@@ -22,6 +21,7 @@ from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.faults import Answer
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, GREEN, Instance, crontab, deployment, scalable, stateful_set, status
+from tests.times import change_times
 
 
 def web(count: int, kind: str = "Deployment") -> Object:
@@ -77,7 +77,7 @@ def test_a_scale_in_that_may_annotate_only_one_of_two_leaves_none_annotated(api:
 def test_a_scale_in_that_has_lost_the_instance_writes_nothing_more(
     api: FakeApi, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fence, "WRITE_WITHIN", -1)  # a token that is trusted is not asked for
+    change_times(monkeypatch, trusted=-1)  # a token that is trusted is not asked for
 
     def lose(request: Request) -> bool:
         """Not before the Pods are annotated."""

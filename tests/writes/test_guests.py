@@ -8,7 +8,6 @@ import json
 import pytest
 
 from k8s_cr_driver.engine.report.not_ready import NotReady
-from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.objects.marks import CREATED_BY_US, INSTANCE_LABEL, KEEP
 from k8s_cr_driver.writes import guests
@@ -28,6 +27,7 @@ from tests.instance import (
     state,
     wait_for,
 )
+from tests.times import change_times
 
 HOME = obj("v1", "Namespace", "home")
 POD = obj("v1", "Pod", "guest", "home", spec={"containers": [{"name": "c", "image": "i"}]})
@@ -138,7 +138,7 @@ def test_a_crd_with_a_custom_resource_of_a_user_stays(api: FakeApi, caplog: pyte
 @pytest.mark.parametrize("times", [1, 10**6], ids=["once", "always"])
 def test_a_crd_stays_whose_kind_a_server_does_not_know(api: FakeApi, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     """One that lags behind the others: neither lists nor discovery find the kind. There are objects of it all the same."""
-    monkeypatch.setattr(guests, "PATIENCE", 0)
+    change_times(monkeypatch, guests_fail=0)
     blue = Instance(api.url)
     blue.reconcile([crontab_crd()])
     api.put(crontab("users"))
@@ -231,8 +231,8 @@ def test_lists_of_a_server_in_trouble_that_fail_by_turns_keep_no_namespace(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of them fails often enough to be given up, and succeeds between."""
-    monkeypatch.setattr(guests, "PATIENCE", 0)
-    monkeypatch.setattr(backoff, "FIRST", 0.01)
+    change_times(monkeypatch, guests_fail=0)
+    change_times(monkeypatch, first_backoff=0.01)
     blue = Instance(api.url)
     blue.reconcile([HOME])
     failing = ["secrets", "pods"]

@@ -6,12 +6,12 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.engine.delete.replacer import Replacement
-from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, GREEN, Instance, config_map, controlled_by, obj, wait_for
+from tests.times import change_times
 from tests.writes.claims import (
     HELD,
     is_going,
@@ -89,7 +89,7 @@ def test_a_pod_that_its_controller_has_lost_before_its_deletion_is_tried_again_s
         api.edit("Pod", "default", "chosen", lambda live: live["metadata"].update(taken))
         return True
 
-    monkeypatch.setattr(backoff, "FIRST", 1.0)
+    change_times(monkeypatch, first_backoff=1.0)
     api.fail(faults.unavailable(), method="DELETE", path="pods/chosen$", when=lost)
     Instance(api.url).reconcile([config_map("a")], replacement=Replacement([("app=web", [chosen])]))
     assert api.names("Pod") == ["chosen"]

@@ -14,7 +14,6 @@ import pytest
 from k8s_cr_driver.engine.apply import recreate
 from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.engine.run.nodes import Desired, Phase
-from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.engine.run.reconcile import Prune
 from k8s_cr_driver.errors import Conflict, DriverError, Refused
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
@@ -40,6 +39,7 @@ from tests.instance import (
     stateful_set,
     wait_for,
 )
+from tests.times import REAL, change_times
 from tests.vnf.test_session import session
 
 REPLACE = {"k8s-cr-driver/replace": "true"}
@@ -623,10 +623,12 @@ def test_a_stateful_set_whose_claims_go_with_it_is_not_replaced(api: FakeApi) ->
 
 
 @pytest.mark.parametrize("fault", [faults.reset_before(), faults.unavailable(), faults.too_many(0), faults.conflict("a")])
-def test_an_error_that_passes_is_no_answer(api: FakeApi, fault: faults.Action) -> None:
+def test_an_error_that_passes_is_no_answer(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, fault: faults.Action
+) -> None:
     controllers.run_workloads(api)
     blue, first = Instance(api.url), job("one", "i:1")
-    blue.timing = Timing()
+    change_times(monkeypatch, hold=REAL.hold)
     blue.reconcile([first, config_map("a")])
     api.fail(fault, method="PATCH", path="/configmaps/a", times=3)
     api.fail(invalid(("FieldValueInvalid", "data", "Invalid value: wrong")), method="PATCH", path="/configmaps/a")
@@ -754,10 +756,10 @@ def test_a_claim_whose_kind_is_listed_late_outlives_the_owner_that_is_replaced(a
 DENIAL = 'admission webhook "a.example.com" denied the request: approval ticket not found'
 
 
-def test_a_denial_that_passes_soon_replaces_nothing_meanwhile(api: FakeApi) -> None:
+def test_a_denial_that_passes_soon_replaces_nothing_meanwhile(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     controllers.run_workloads(api)
     blue = Instance(api.url, seconds=20)
-    blue.timing = Timing(hold=0.2)
+    change_times(monkeypatch, hold=0.2)
     blue.reconcile([job("one", "i:1"), config_map("z")])
     before = api.get("Job", "default", "one")
     api.fail(faults.status(403, "Forbidden", DENIAL), method="PATCH", path="/configmaps/z", times=3)

@@ -17,6 +17,7 @@ from k8s_cr_driver.engine.run.loop import Overdue, Run
 from k8s_cr_driver.engine.run.nodes import Desired, Phase, changes_spec, is_another, is_older, version
 from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.errors import DriverError, Refused
+from k8s_cr_driver.kube import timing
 from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import CRD, GroupKind, Object
@@ -230,7 +231,7 @@ class Applier:
         if goes_after_its_end(node, live):
             self._notes.end(node)
         if node.failed_at is not None:
-            self._loop.after(self._run.operation.timing.failure_grace, self._give_up, node, node.failed_at)
+            self._loop.after(timing.TIMING.failure_grace, self._give_up, node, node.failed_at)
 
     def _mark_ready(self, node: Desired) -> None:
         self._tried(node)

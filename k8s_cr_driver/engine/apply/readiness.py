@@ -26,7 +26,7 @@ from k8s_cr_driver.engine.report.diagnosis import Seen, warning_since
 from k8s_cr_driver.engine.run.loop import Run, Steps
 from k8s_cr_driver.engine.run.nodes import Desired, spec_version, version
 from k8s_cr_driver.errors import ApiError, DriverError
-from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.kube import backoff, timing
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.workload import check_kubeconfig
 from k8s_cr_driver.objects.api_groups import is_builtin
@@ -90,7 +90,7 @@ class Assessor:
     """Assesses the desired objects of one run."""
 
     def __init__(self, run: Run, desired: DesiredSet) -> None:
-        self._loop, self._context, self._timing, self._set = run.loop, run.context, run.operation.timing, desired
+        self._loop, self._context, self._set = run.loop, run.context, desired
         self._pods = StuckPods(run)
         self._unseen: dict[ObjectKey, _Unseen] = {}
         self._ages = {key: _Age() for key in desired.nodes}
@@ -188,12 +188,12 @@ class Assessor:
         """
         client, warning = self._context.client, None
         while warning is None:
-            await self._loop.pause(self._timing.silence)
+            await self._loop.pause(timing.TIMING.silence)
             if node.live is None or not _is_unchanged(node, seen):
                 break
             since = last_written(node.live, self._context.manager)
             try:
-                seen_now, warned = Seen.of(node), self._timing.warned
+                seen_now, warned = Seen.of(node), timing.TIMING.warned
                 warning = await self._loop.call(warning_since, client, seen_now, since, warned) if since else ""
             except DriverError:
                 continue

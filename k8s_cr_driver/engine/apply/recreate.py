@@ -15,6 +15,7 @@ from k8s_cr_driver.engine.run.loop import Resume, Run, until
 from k8s_cr_driver.engine.run.nodes import Desired, Phase
 from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.kube import timing
 from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.writes.delete import Removal, remove
@@ -64,7 +65,7 @@ class Recreator:
         """
         if not node.attempts:
             operation = self._run.operation
-            seconds = operation.remaining() / 2 if is_denied(error) else operation.share(operation.timing.hold)
+            seconds = operation.remaining() / 2 if is_denied(error) else operation.share(timing.TIMING.hold)
             self._loop.after(seconds, self.answered, node)
 
     def answered(self, node: Desired) -> None:

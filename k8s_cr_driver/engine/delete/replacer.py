@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from k8s_cr_driver.engine.delete.pruner import Pruner
 from k8s_cr_driver.engine.report.not_ready import Report
 from k8s_cr_driver.engine.run.loop import Run
-from k8s_cr_driver.engine.run.operation import Timing
 from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.errors import DriverError, Refused
-from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.kube import backoff, timing
 from k8s_cr_driver.kube.watch import Change, Message, Relist
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.objects.marks import KEEP, SHARED, is_kept
@@ -101,7 +100,7 @@ class Replacer:
                 return
             self.is_whole = not self.unfinished
             if self.unfinished:
-                await self._loop.pause(_pause(self._operation.timing, began))
+                await self._loop.pause(_pause(began))
 
     def _follow(self, selector: str, keys: Sequence[ObjectKey]) -> None:
         first = self.nodes[keys[0]]
@@ -123,9 +122,10 @@ class Replacer:
             self._pruner.observe(key, live if same else None)
 
 
-def _pause(timing: Timing, since: float) -> float:
+def _pause(since: float) -> float:
     """Seconds until the next look of a wait: the longer it takes, the longer."""
-    return max(timing.count_every, min(timing.count_share * (time.monotonic() - since), backoff.LAST))
+    every, share = timing.TIMING.count_every, timing.TIMING.count_share
+    return max(every, min(share * (time.monotonic() - since), backoff.LAST))
 
 
 def _refuse(lives: Iterable[Object], why: str) -> None:

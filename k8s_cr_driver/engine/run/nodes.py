@@ -102,7 +102,7 @@ class Desired(Node):
     failed_at: float | None = None
 
     def observe(self, live: Object) -> bool:
-        """Keeps a newer state of the object; False if `live` is none: its own write is also reported by the watch."""
+        """Keeps a newer state of the object; False for one that is known: the watch reports what a write has returned, too."""
         if is_older(live, self.written) or (self.live is not None and not is_newer(live, self.live)):
             return False
         self.live, self.vanished = live, False

@@ -23,27 +23,6 @@ from k8s_cr_driver.objects.keys import ObjectKey
 
 
 @dataclass(frozen=True)
-class Timing:
-    """How long a run waits for what: in seconds, but for the share."""
-
-    failure_grace: float = 30.0
-    """For which an object must stay failed before the run gives up: many failures are transient."""
-    silence: float = 30.0
-    """Without an event, after which a status older than our change counts, for kinds without observedGeneration."""
-    warned: float = 300.0
-    """Without a repetition, at least, after which a Warning event no longer says that a controller fails."""
-    hold: float = 30.0
-    """For which an error that may pass is no response to go by, because a refusal may follow."""
-    count_every: float = 1.0
-    """Between two counts of what controllers create again."""
-    count_share: float = 0.1
-    """Of a long wait for that, up to `backoff.LAST`."""
-
-
-TIMING = Timing()
-
-
-@dataclass(frozen=True)
 class WatchLimits:
     """How many watches may be open, see `reflectors`: the limits that options of tacker.conf set."""
 
@@ -86,7 +65,6 @@ class Operation:
     watches: WatchLimits = WATCH_LIMITS
     no_activity: float | None = None
     """Seconds without any movement after which a run ends, see `activity`; None: it lasts until the deadline."""
-    timing: Timing = field(default_factory=lambda: TIMING)
     left: list[Report] = field(default_factory=list)
     """The optional objects that were not ready at the end of its last run, worst first."""
 

@@ -29,9 +29,9 @@ from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.engine.watch.discovery_gaps import await_kinds
 from k8s_cr_driver.engine.watch.informers import Informers
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, Superseded
-from k8s_cr_driver.journal.fence import WRITE_WITHIN
 from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.journal.store import CONFIG_MAPS, check_outlives
+from k8s_cr_driver.kube import timing
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, split
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
@@ -224,7 +224,7 @@ class _Reconciliation:
     def _begin(self) -> None:
         """The instance is this run's."""
         loop, fence = self._run.loop, self._run.context.inventory.fence
-        loop.after(WRITE_WITHIN, self._informers.fence)  # until then no write would ask either
+        loop.after(timing.TIMING.trusted, self._informers.fence)  # until then no write would ask either
         self.timeouts.start_log()
         if fence.has_former:
             loop.let_pass(fence.former_stops_in())
