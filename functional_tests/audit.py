@@ -7,7 +7,8 @@ a heal deletes, a Machine that a scale in marks). Beside these the driver may wr
 adopted, and it deletes the claims that the StatefulSet controller has made for a StatefulSet of an instance.
 
 A crash of the API server, or of etcd, loses the event of what was created last: the first event that shows such an object
-stands for its creation.
+stands for its creation. So it does for an object that a write of the driver has created which was cut off: the API server says
+504 of the request of a process that was killed, also where etcd has stored the object.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ def judge(events: Iterable[Event], crashes: Iterable[datetime] = ()) -> Iterator
     """
     owners = _Owners(tuple(crashes))
     for event in events:
-        if event["responseStatus"].get("code", 0) // 100 != 2 or "dryRun=All" in event["requestURI"]:
+        if "dryRun=All" in event["requestURI"]:
+            continue
+        if event["responseStatus"].get("code", 0) // 100 != 2:
+            owners.note_cut_off(event)
             continue
         owners.restore(event)
         if event["userAgent"] == DRIVER and not owners.allow(event):
@@ -71,12 +75,23 @@ class _Owners:
         self._stateful_sets: set[tuple[str, str]] = set()
         self._without_instance: set[str] = set()
         self._adopted: dict[str, frozenset[ObjectKey]] = {}
+        self._cut_off: dict[tuple[str, ...], str] = {}
+
+    def note_cut_off(self, event: Event) -> None:
+        """A write that the driver did not hear of, and that may have created its object."""
+        by = _instance_that_writes(event)
+        if by and event["responseStatus"].get("code", 0) >= 500:
+            self._cut_off[_place(event)] = by
 
     def restore(self, event: Event) -> None:
-        """Takes the event for that of the object's creation if a crash has lost that one."""
+        """Takes the event for that of the object's creation if a crash has lost that one, or the write was cut off."""
         live = event.get("responseObject") or {}
-        if _uid(event) not in self._created_for and not _is_creation(event) and self._crashed_about(_born(live)):
+        if _uid(event) in self._created_for or _is_creation(event):
+            return
+        if self._crashed_about(_born(live)):
             self._created(event, live, _instance_that_writes(event))
+        elif _uid(event) and (by := self._cut_off.pop(_place(event), "")):
+            self._created(event, live, by)
 
     def _crashed_about(self, born: datetime | None) -> bool:
         return born is not None and any(abs(born - crash) < LOST_WITHIN for crash in self._crashes)
@@ -141,6 +156,12 @@ class _Owners:
 
 def _is_creation(event: Event) -> bool:
     return bool(event["responseStatus"]["code"] == 201) and not event["objectRef"].get("subresource")
+
+
+def _place(event: Event) -> tuple[str, ...]:
+    """Which object the request is about, whatever its uid."""
+    reference = event["objectRef"]
+    return tuple(str(reference.get(part) or "") for part in ("apiGroup", "resource", "namespace", "name"))
 
 
 def _is_inventory(event: Event) -> bool:

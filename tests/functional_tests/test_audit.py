@@ -182,3 +182,18 @@ def test_a_crash_does_not_make_a_strangers_object_the_instances() -> None:
     theirs = event("patch", "ConfigMap", "theirs", "1", agent="kubectl", user="somebody", creationTimestamp=AT_THE_CRASH)
     ours = created("ConfigMap", "ours", "2")
     assert len(list(judge([ours, theirs, event("delete", "ConfigMap", "theirs", "1")], [CRASH]))) == 1
+
+
+@pytest.mark.parametrize(("name", "code", "found"), [("a", 504, 0), ("a", 409, 1), ("b", 504, 1)])
+def test_a_write_that_was_cut_off_may_have_created_its_object(name: str, code: int, found: int) -> None:
+    """As that of a process that was killed."""
+    cut_off = {**event("patch", "ConfigMap", name, "", by=A, code=code), "responseObject": {"kind": "Status"}}
+    events = [created("ConfigMap", "ours", "9"), cut_off, event("delete", "ConfigMap", "a", "1")]
+    assert len(list(judge(events))) == found
+
+
+def test_a_write_that_was_cut_off_does_not_make_a_strangers_object_the_instances() -> None:
+    cut_off = event("patch", "ConfigMap", "a", "", by=A, code=504)
+    theirs = by_user("ConfigMap", "a", "1")
+    events = [created("ConfigMap", "ours", "9"), theirs, cut_off, event("delete", "ConfigMap", "a", "1")]
+    assert len(list(judge(events))) == 1
