@@ -396,7 +396,8 @@ class Ledger:
         return is_mine or entry.owner == NO_ONE or entry.resource in SHARED
 
     def _may_delete(self, entry: Entry, actor: Actor) -> bool:
-        if entry.is_kept and actor.owner not in (USER, CONTROLLER):
+        # Rule 5 is about what instances have: of users' own objects rule 4 says which keep a Namespace, annotated or not
+        if entry.is_kept and entry.owner != USER and actor.owner not in (USER, CONTROLLER):
             return False
         if actor.owner in (entry.owner, entry.reclaimable_by, USER, CONTROLLER) or entry.owner == NO_ONE:
             return True
