@@ -29,12 +29,21 @@ CHANGED = 75
 """Status of a change whose data were changed by others meanwhile (EX_TEMPFAIL of sysexits.h)."""
 _DATA = f"{FOLDER}/balancer"
 
+_STATE = """\
+is_active() { [ "$(systemctl is-active haproxy 2>/dev/null || true)" = active ]; }
+wanted() { sed -n 's/^  bind .*:\\([0-9]*\\)$/\\1/p' "$1" | sort -u; }
+listening() { ss -Hltnp | awk '/"haproxy"/ {sub(/.*:/, "", $4); print $4}' | sort -u; }
+taken() { ss -Hltnp | awk '!/"haproxy"/ {sub(/.*:/, "", $4); print $4}' | sort -u; }
+serves() { [ "$(listening)" = "$(wanted "$configuration")" ]; }
+"""
 _LOOK = """\
 folder=$1 configuration=$2
 mkdir -p "$folder"
 exec 9>>"$folder/.lock"; flock --timeout 60 9
-echo "active=$(systemctl is-active haproxy 2>/dev/null || true)"
-if [ -f "$configuration" ]; then echo "digest=$(sha256sum <"$configuration" | cut -d' ' -f1)"; fi
+if [ -f "$configuration" ]; then
+  if is_active && serves; then echo "serves=yes"; fi
+  echo "digest=$(sha256sum <"$configuration" | cut -d' ' -f1)"
+fi
 cd "$folder"
 for file in *.json; do
   if [ -f "$file" ]; then printf '%s=' "${file%.json}"; tr -d '\\n' <"$file"; echo; fi
@@ -55,6 +64,9 @@ trap 'rm -f "$new"' EXIT
 cat >"$new"
 chmod 0644 "$new"
 haproxy -c -q -f "$new"
+for port in $(taken); do
+  if wanted "$new" | grep -qx "$port"; then echo "another program listens at its port $port: see ss -ltnp there" >&2; exit 1; fi
+done
 if [ -n "$data" ]; then
   printf '%s\\n' "$data" >"$folder/.new"
   mv -f "$folder/.new" "$folder/$name.json"
@@ -62,12 +74,21 @@ else
   rm -f "$folder/$name.json"
 fi
 if ! cmp -s "$new" "$configuration"; then mv -f "$new" "$configuration"; changed=yes; else changed=; fi
-if [ "$(systemctl is-active haproxy 2>/dev/null || true)" != active ]; then
+if ! is_active; then
   systemctl enable --quiet haproxy
   systemctl restart haproxy
-elif [ -n "$changed" ]; then
+elif [ -n "$changed" ] || ! serves; then
   systemctl reload haproxy
 fi
+tries=0
+until serves; do
+  tries=$((tries + 1))
+  if [ "$tries" -gt 100 ]; then
+    echo "HAProxy listens at" $(listening) "in place of" $(wanted "$configuration")": see journalctl -u haproxy there" >&2
+    exit 1
+  fi
+  sleep 0.1
+done
 """
 _HEAD = """\
 # Written by a management driver of k8s-cr-driver: changes are lost.
@@ -114,7 +135,8 @@ class Balancer:
     """CLUSTER, and the names of the CNFs -> their entries."""
     digest: str = ""
     """Of its configuration."""
-    is_active: bool = False
+    serves: bool = False
+    """HAProxy runs, and listens at the ports of its configuration and no others."""
     known: str = ""
     """The digest of all data, as a change has to find them."""
 
@@ -132,19 +154,19 @@ def of_cnf(node_ports: Sequence[int]) -> Mapping[str, Any]:
 
 
 def look() -> Command:
-    return script("the look at the load balancer", _LOOK, _DATA, HAPROXY, within=90)
+    return script("the look at the load balancer", _STATE + _LOOK, _DATA, HAPROXY, within=90)
 
 
 def read(output: str) -> Balancer:
     """Of what `look` prints. Raises DriverError for data that nobody has written so."""
     lines = dict(line.partition("=")[::2] for line in output.splitlines())
-    active, digest = lines.pop("active", ""), lines.pop("digest", "")
+    serves, digest = lines.pop("serves", ""), lines.pop("digest", "")
     listing = "".join(f"{line}\n" for line in output.splitlines() if line.partition("=")[0] in lines)
     try:
         data = {name: mapping(json.loads(content)) for name, content in lines.items()}
     except (ValueError, RecursionError):
         raise DriverError(f"the data of the load balancer cannot be read; remove what is broken in {_DATA} there") from None
-    return Balancer(data, digest, active == "active", hashlib.sha256(listing.encode()).hexdigest())
+    return Balancer(data, digest, serves == "yes", hashlib.sha256(listing.encode()).hexdigest())
 
 
 def with_entries(found: Balancer, name: str, entries_of: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
@@ -187,14 +209,19 @@ def is_right(found: Balancer, name: str, entries_of: Mapping[str, Any]) -> bool:
     """Whether nothing is to be changed. Raises InvalidRequest."""
     data = with_entries(found, name, entries_of)
     digest = hashlib.sha256(configuration(data).encode()).hexdigest()
-    return found.is_active and data == found.data and digest == found.digest
+    return found.serves and data == found.data and digest == found.digest
 
 
 def change(found: Balancer, name: str, entries_of: Mapping[str, Any]) -> Command:
-    """Writes the entries of `name` and the configuration, and reloads HAProxy. Ends with CHANGED where `found` is outdated."""
+    """
+    Writes the entries of `name` and the configuration, and reloads HAProxy. Waits until it listens at its ports alone.
+
+    Ends with CHANGED where `found` is outdated; with an error before anything is written where a port is another program's.
+    """
     content = configuration(with_entries(found, name, entries_of))
     data = json.dumps(entries_of, sort_keys=True) if entries_of else ""
-    return script("the change of the load balancer", _CHANGE, _DATA, HAPROXY, found.known, name, stdin=f"{data}\n{content}")
+    args = (_DATA, HAPROXY, found.known, name)
+    return script("the change of the load balancer", _STATE + _CHANGE, *args, stdin=f"{data}\n{content}", within=90)
 
 
 def changed(run: Callable[[Command], str], name: str, entries_of: Mapping[str, Any]) -> bool:

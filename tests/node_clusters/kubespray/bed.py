@@ -37,7 +37,16 @@ show) echo inactive ;;
 is-active) cat "$ROOT/units/$2" 2>/dev/null || { echo inactive; exit 3; } ;;
 restart) echo active >"$ROOT/units/$2" ;;
 esac
+case $1 in
+restart|reload) [ -e "$ROOT/stuck" ] || sed -n 's/^  bind .*:/x x x *:/p' "$ROOT/etc/haproxy/haproxy.cfg" >"$ROOT/next" ;;
+esac
 case $1 in show|is-active) ;; *) """ + LOG.strip() + """ ;; esac
+""",
+    # A reload ends before HAProxy has its new ports: the first look finds the former ones.
+    "ss": """\
+sed 's/$/ * users:(("haproxy"))/' "$ROOT/now"
+sed 's/$/ * users:(("another"))/' "$ROOT/others"
+if [ -e "$ROOT/next" ]; then mv "$ROOT/next" "$ROOT/now"; fi
 """,
     "systemd-run": 'while [ "$1" != -- ]; do shift; done; shift; "$@"',
     "haproxy": 'for file in "$@"; do :; done; [ -z "$(grep -e ^frontend -e ^backend "$file" | sort | uniq -d)" ]',
@@ -193,7 +202,8 @@ def _machine(root: Path, cluster: Path) -> Iterator[Machine]:
     for name, text in _PROGRAMS.items():
         (root / "bin" / name).write_text(f"#!/bin/sh\nset -eu\n{text}")
         (root / "bin" / name).chmod(0o755)
-    (root / "log").touch()
+    for name in ("log", "now", "others"):
+        (root / name).touch()
     with ssh.serving() as server:
         server.root, server.paths = str(root), PATHS
         path = f"{root / 'bin'}:{os.environ['PATH']}"

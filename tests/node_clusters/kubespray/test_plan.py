@@ -41,7 +41,7 @@ def settled(node: Node) -> Server:
 
 def balanced(inventory: Inventory = INVENTORY) -> Balancer:
     data = {load_balancer.CLUSTER: load_balancer.of_cluster(inventory, (30080,))}
-    return Balancer(data, hashlib.sha256(load_balancer.configuration(data).encode()).hexdigest(), is_active=True)
+    return Balancer(data, hashlib.sha256(load_balancer.configuration(data).encode()).hexdigest(), serves=True)
 
 
 def found(inventory: Inventory = INVENTORY, dead: tuple[str, ...] = (), **servers: Server) -> Found:

@@ -207,6 +207,41 @@ def test_a_change_of_data_that_others_have_changed_is_refused_and_changes_nothin
     assert "bind *:31000" in configuration and "bind *:31002" not in configuration
 
 
+def test_a_change_of_ports_ends_once_haproxy_listens_at_them_alone(bed: Bed) -> None:
+    bed.ensure()
+    balancing = bed.machines[BALANCER.name]
+    with Hosts(lambda _: None) as hosts:
+        for entries, has in ((load_balancer.of_cnf([31000]), True), ({}, False)):
+            load_balancer.changed(lambda command: hosts.run(balancing.host(BALANCER.name), command), "cnf-7c", entries)
+            assert (":31000" in balancing.file("now").read_text()) is has
+
+
+def test_a_port_of_another_program_is_refused_before_anything_is_written(bed: Bed) -> None:
+    bed.ensure()
+    balancing = bed.machines[BALANCER.name]
+    balancing.file("others").write_text("LISTEN 0 128 0.0.0.0:22\nLISTEN 0 5 127.0.0.1:31000\n")
+    before = (balancing.file("/etc/haproxy/haproxy.cfg").read_text(), balancing.log)
+    with Hosts(lambda _: None) as hosts, pytest.raises(DriverError, match="another program listens at its port 31000"):
+        entries = load_balancer.of_cnf([31000])
+        load_balancer.changed(lambda command: hosts.run(balancing.host(BALANCER.name), command), "cnf-7c", entries)
+    assert (balancing.file("/etc/haproxy/haproxy.cfg").read_text(), balancing.log) == before
+    assert not balancing.file("/var/lib/k8s-cr-nodes/balancer/cnf-7c.json").exists()
+
+
+def test_a_reload_that_does_nothing_is_an_error_and_made_again(bed: Bed) -> None:
+    bed.ensure()
+    balancing = bed.machines[BALANCER.name]
+    balancing.file("stuck").touch()
+    balancing.file("bin/sleep").symlink_to("/bin/true")
+    for _ in range(2):
+        with pytest.raises(DriverError, match="HAProxy listens at 30080 8383 8404 in place of 30081 8383 8404: see journalctl"):
+            bed.ensure(external_lb_param=balancer(node_ports=[30081]))
+    assert balancing.log[-2:] == ["systemctl reload haproxy", "systemctl reload haproxy"]
+    balancing.file("stuck").unlink()
+    bed.ensure(external_lb_param=balancer(node_ports=[30081]))
+    assert bed.names == ["cluster.yml"]
+
+
 def test_data_that_nobody_has_written_so_are_reported(bed: Bed) -> None:
     bed.ensure()
     bed.machines[BALANCER.name].file("/var/lib/k8s-cr-nodes/balancer/cnf-7c.json").write_text("{broken")
