@@ -31,7 +31,6 @@ from k8s_cr_driver.plan.actions import Action, Answer, Contents, Do, digest, is_
 from k8s_cr_driver.plan.field_diff import Change, changes
 from k8s_cr_driver.redaction import lines, redact
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.resources.replicas import explicit_count, without_replicas
 from k8s_cr_driver.vnf import counts, preflight, shared_crds
 from k8s_cr_driver.vnf.rotation import Persist
@@ -39,7 +38,7 @@ from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.writes.context import WriteContext
 from k8s_cr_driver.writes.create_or_apply import write
 from k8s_cr_driver.writes.guests import Guests
-from k8s_cr_driver.writes.orphans import find_orphans
+from k8s_cr_driver.writes.orphans import find_orphans, may_leave
 from k8s_cr_driver.writes.write_errors import Immutable, NotReplaced, OtherOwners, missing
 
 THREADS = 8
@@ -139,7 +138,7 @@ def _with_others(
 
 
 def _orphans(context: WriteContext, lives: Mapping[ObjectKey, Object]) -> list[Object]:
-    leaving = (key for key, live in lives.items() if resource_for(live).orphaned)
+    leaving = (key for key in lives if may_leave(key.group_kind))
     whole = [_whole(context, key) for key in leaving]
     return [orphan for _, orphan in find_orphans(context, [live for live in whole if live is not None])]
 

@@ -13,7 +13,6 @@ first, and not of those that a scale in has left.
 
 from __future__ import annotations
 
-import functools
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 
@@ -25,7 +24,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations
 from k8s_cr_driver.objects.marks import CLAIMED, INSTANCE_LABEL, appliers, is_kept, is_managed, is_released
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.hooks import Orphans
-from k8s_cr_driver.resources.registry import class_of, classes, resource_for
+from k8s_cr_driver.resources.registry import class_of, resource_for
 from k8s_cr_driver.writes.context import WriteContext, has_gone
 from k8s_cr_driver.writes.release import release
 
@@ -51,20 +50,14 @@ def keepers(lives: Iterable[Object]) -> list[Orphans]:
     return [left for live in lives if (left := _left_by(live)) and (is_kept(live) or left.are_kept)]
 
 
-@functools.lru_cache(maxsize=1)
-def leaving_kinds() -> frozenset[GroupKind]:
-    """The kinds whose objects leave orphans."""
-    return frozenset(kind for kind, one in classes().items() if one.orphaned)
-
-
-def may_leave(live: Object) -> bool:
-    """Whether the class of its kind says what an object leaves."""
-    return class_of(kind_of(live)).orphans is not CustomResource.orphans
+def may_leave(kind: GroupKind) -> bool:
+    """Whether the class of a kind says what its objects leave."""
+    return class_of(kind).orphans is not CustomResource.orphans
 
 
 def _left_by(live: Object) -> Orphans | None:
     """What the object leaves; None for most kinds."""
-    return resource_for(live).orphans() if may_leave(live) else None
+    return resource_for(live).orphans() if may_leave(kind_of(live)) else None
 
 
 class OwnedOrphans:

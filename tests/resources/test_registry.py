@@ -68,8 +68,8 @@ def test_a_class_says_what_its_objects_leave_by_its_method_alone(monkeypatch: py
             return Orphans(GroupKind("", "Secret"), "v1", "default", re.compile("."))
 
     monkeypatch.setitem(registry.classes(), GroupKind("example.com", ANY), Shelf)
-    assert may_leave(obj("example.com/v1", "Box", "a", "default"))
-    assert not may_leave(obj("example.org/v1", "Box", "a", "default"))
+    assert may_leave(GroupKind("example.com", "Box"))
+    assert not may_leave(GroupKind("example.org", "Box"))
 
 
 def test_an_entry_point_that_cannot_be_loaded_is_logged_and_harms_no_other(

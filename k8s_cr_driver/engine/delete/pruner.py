@@ -30,7 +30,7 @@ from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.context import is_selected
 from k8s_cr_driver.writes.delete import Removal, remove
 from k8s_cr_driver.writes.guests import Guests
-from k8s_cr_driver.writes.orphans import leaving_kinds
+from k8s_cr_driver.writes.orphans import may_leave
 from k8s_cr_driver.writes.write_errors import NOT_RESTORED
 
 LOG = logs.logger(__name__)
@@ -123,7 +123,7 @@ class Pruner:
         if self.nodes.pop(node.key, None) is None:
             return
         self.gone.at = time.monotonic()
-        if node.live is not None and node.key.group_kind in leaving_kinds():
+        if node.live is not None and may_leave(node.key.group_kind):
             self.gone.last[uid_of(node.live)] = node.live
         self.gone.by_others |= node.phase is not Phase.SENT
         if not node.stays:

@@ -110,7 +110,7 @@ class Rest:
         orphans: OwnedOrphans,
     ) -> bool:
         """Releases what stays from an owner, by uid what is `owned`. With `abandon` the owner stays if that fails."""
-        if uid_of(owner) not in owned and not may_leave(owner):
+        if uid_of(owner) not in owned and not may_leave(kind_of(owner)):
             return True
         with self._attempts.abandonable(f"{key_of(owner)}, and what it owns,"):
             staying = [*owned.get(uid_of(owner), ()), *self._attempts.request(staying_orphans, owner, members, orphans)]

@@ -20,7 +20,7 @@ from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, key_of, kin
 from k8s_cr_driver.objects.marks import SHARED, is_managed
 from k8s_cr_driver.resources.hooks import Orphans
 from k8s_cr_driver.writes.members import is_hidden, read_unlabeled, reclaim, unlisted_members, was_released
-from k8s_cr_driver.writes.orphans import claim_orphans, disclaim_orphan, is_claimed, keepers, leaving_kinds
+from k8s_cr_driver.writes.orphans import claim_orphans, disclaim_orphan, is_claimed, keepers, may_leave
 
 LOG = logs.logger(__name__)
 
@@ -159,7 +159,7 @@ class Members:
 
     def _may_miss_owners(self) -> bool:
         """Whether nobody knows of all StatefulSets whether they are to be kept: with `abandon` their claims are left."""
-        return not leaving_kinds().isdisjoint(self._informers.unlisted_kinds())
+        return any(map(may_leave, self._informers.unlisted_kinds()))
 
 
 def by_key(lives: Iterable[Object]) -> dict[ObjectKey, Object]:

@@ -36,7 +36,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, split
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.writes.context import WriteContext
-from k8s_cr_driver.writes.orphans import leaving_kinds
+from k8s_cr_driver.writes.orphans import may_leave
 
 LOG = logs.logger(__name__)
 
@@ -128,7 +128,7 @@ class _Claim:
                 self._set.namespaces,
                 create=bool(self._set.nodes),
                 members=self._set.nodes,
-                leaving=[key for key in self._set.nodes if key.group_kind in leaving_kinds()],
+                leaving=[key for key in self._set.nodes if may_leave(key.group_kind)],
                 unread=unread,
             )
         except DriverError as error:
