@@ -41,13 +41,13 @@ def entries(response: Object, api_version: str, kind: GroupKind, attempt: str) -
 
 
 def _is_whole(metadata: Object, identity: Iterable[str]) -> bool:
-    names = [metadata.get(name) for name in identity]
-    if metadata.get("namespace"):
-        names.append(metadata["namespace"])
-    for name in metadata.keys() & _FORMS.keys():
-        if not _FORMS[name](metadata[name]):
+    for name in identity:
+        if not _is_name(metadata.get(name)):
             return False
-    return all(map(_is_name, names))
+    for name, value in metadata.items():
+        if value is not None and name in _FORMS and not _FORMS[name](value):
+            return False
+    return True
 
 
 def _is_name(value: Any) -> bool:
@@ -55,25 +55,30 @@ def _is_name(value: Any) -> bool:
     return type(value) is str and 0 < len(value) <= NAME_LIMIT and value.isprintable()
 
 
+def _is_namespace(value: Any) -> bool:
+    return value == "" or _is_name(value)
+
+
 def _is_text(value: Any) -> bool:
-    return value is None or type(value) is str
+    return type(value) is str
 
 
 def _is_map(value: Any) -> bool:
-    return value is None or (isinstance(value, dict) and set(map(type, value.values())) <= {str})
+    return isinstance(value, dict) and set(map(type, value.values())) <= {str}
 
 
 def _is_list(kind: type, value: Any) -> bool:
-    return value is None or (isinstance(value, list) and set(map(type, value)) <= {kind})
+    return isinstance(value, list) and set(map(type, value)) <= {kind}
 
 
 _FORMS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("namespace", "creationTimestamp", "deletionTimestamp"), _is_text),
+    "namespace": _is_namespace,
+    **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), _is_text),
     **dict.fromkeys(("labels", "annotations"), _is_map),
     "finalizers": functools.partial(_is_list, str),
     **dict.fromkeys(("ownerReferences", "managedFields"), functools.partial(_is_list, dict)),
 }
-"""Of the metadata that is read without a further check."""
+"""Of the metadata that is read without a further check, where it is not null."""
 
 
 @contextlib.contextmanager

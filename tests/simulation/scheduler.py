@@ -9,10 +9,10 @@ is a matter of the seed. So a run is a function of its seed, and an hour of wait
 from __future__ import annotations
 
 import contextlib
-import heapq
 import itertools
 import random
 from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
@@ -113,15 +113,15 @@ class Scheduler:
         self.current: Task | None = None
         self.processes: list[Process] = []
         self._events: list[tuple[float, float, int, Action]] = []
-        self._count = itertools.count()
+        self._number = itertools.count().__next__
         self._is_stopped = False
 
     def after(self, seconds: float, action: Action) -> None:
-        heapq.heappush(self._events, (self.now + seconds, self._tie(), next(self._count), action))
+        heappush(self._events, (self.now + seconds, self._tie(), self._number(), action))
 
     def put(self, moment: Moment, action: Action) -> None:
         """At a moment that `moment` has given."""
-        heapq.heappush(self._events, (*moment, next(self._count), action))
+        heappush(self._events, (*moment, self._number(), action))
 
     def moment(self, when: float) -> Moment:
         return when, self._tie()
@@ -146,9 +146,9 @@ class Scheduler:
 
     def run(self) -> None:
         """Until somebody stops it, or nothing is left to happen."""
-        events, pop = self._events, heapq.heappop
+        events = self._events
         while events and not self._is_stopped:
-            self.now, _, _, action = pop(events)
+            self.now, _, _, action = heappop(events)
             action()
 
     def stop(self) -> None:
