@@ -23,6 +23,7 @@ from k8s_cr_driver.engine.run.operation import Operation, WatchLimits
 from k8s_cr_driver.engine.run.reconcile import Prune
 from k8s_cr_driver.lcm import (
     desired,
+    granted,
     intree_driver,
     left_in_cloud,
     permitted,
@@ -106,7 +107,7 @@ class Driver:
             sign = 1 if req.type == "SCALE_OUT" else -1
             deltas = vnfd.get_scale_vdu_and_num(stored.flavour, req.aspectId)
             changes = {vdu: sign * req.numberOfSteps * delta for vdu, delta in deltas.items()}
-            choice = stored.to_remove(grant_req, grant) if sign < 0 else None
+            choice = granted.to_remove(stored.info, grant_req, grant) if sign < 0 else None
             options = request.options_in_place(stored, req)
             permitted.check_options(stored, verb.initiator, options)
             self._scale(verb, stored, options, changes, choice)
@@ -141,7 +142,7 @@ class Driver:
             if everything:
                 stored.check_applied(vnfd)
             package = desired.load(stored, vnfd, options, in_place=True)[0] if everything else []
-            chosen = stored.chosen_vnfcs(grant_req)
+            chosen = granted.chosen_vnfcs(stored.info, grant_req)
             applies = len(package) if everything else len(chosen)
             with _session(verb, stored, options, applies=applies, keeps_versions=True) as session:
                 assigned = session.stored_vdus(stored.vdus)

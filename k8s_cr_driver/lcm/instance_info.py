@@ -17,12 +17,12 @@ from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 
 from k8s_cr_driver.errors import InvalidRequest, Refused
 from k8s_cr_driver.journal.inventory import Inventory
-from k8s_cr_driver.journal.stored_form import NOTHING, InventoryContent, known_uids
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, labels
+from k8s_cr_driver.journal.stored_form import InventoryContent
+from k8s_cr_driver.lcm import recorded_inventory
+from k8s_cr_driver.objects.keys import Object, labels
 from k8s_cr_driver.objects.marks import INSTANCE_LABEL
 from k8s_cr_driver.vnf import counts, vdus
 from k8s_cr_driver.vnf.additional_params import FILES, OF_ONE_REQUEST, Options
-from k8s_cr_driver.vnf.scale_in import Choice
 from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.vnf.vnfcs import Vnfc
 
@@ -34,7 +34,7 @@ ENDPOINT = "endpoint"
 """Key in `OWN`: URL of the cluster on which the instance is."""
 
 INVENTORY = "inventory"
-"""Key in `OWN`: namespace and content of the inventory. [k8s_cr] inventory_namespace may have changed since."""
+"""Key in `OWN`: see `recorded_inventory`. [k8s_cr] inventory_namespace may have changed since."""
 
 BY_INTREE_DRIVER = "made-by-tacker"
 """Key in `OWN`: whether the in-tree driver has instantiated the instance."""
@@ -124,7 +124,7 @@ class StoredInstance:
         metadata: dict[str, Any] = (info.metadata if info and info.obj_attr_is_set("metadata") else None) or {}
         own = metadata.get(OWN) or {}
         _check_version(record, own)
-        namespace, content = _parsed(own.get(INVENTORY))
+        namespace, content = recorded_inventory.parse(own.get(INVENTORY))
         is_pending = bool(metadata) and not (own and _is_written_by_us(own, info))
         return cls(
             record,
@@ -189,28 +189,6 @@ class StoredInstance:
             for one in self.info.vnfcResourceInfo
         }
 
-    def chosen_vnfcs(self, grant_req: Any) -> dict[str, set[str]]:
-        """VDU id -> names of the VNFCs that the grant request lists in removeResources."""
-        return self._named(_removed(grant_req))
-
-    def _named(self, definitions: Sequence[Any]) -> dict[str, set[str]]:
-        """VDU id -> names of the stored VNFCs that are among these ResourceDefinitions."""
-        named = {(one.resourceTemplateId, one.resource.resourceId) for one in definitions if one.type == "COMPUTE"}
-        chosen: dict[str, set[str]] = {}
-        for one in self.info.vnfcResourceInfo:
-            if (one.vduId, one.computeResource.resourceId) in named:
-                chosen.setdefault(one.vduId, set()).add(one.computeResource.resourceId)
-        return chosen
-
-    def to_remove(self, grant_req: Any, grant: Any) -> Choice:
-        """The VNFCs that a scale in is to remove: those that the NFVO grants, else those that Tacker has requested."""
-        removed = _removed(grant) if grant else []
-        if not removed:
-            return Choice(self.chosen_vnfcs(grant_req))
-        granted = {one.resourceDefinitionId for one in removed if one.obj_attr_is_set("resourceDefinitionId")}
-        named = [one for one in _removed(grant_req) if one.id in granted]
-        return Choice(self._named(named), by_nfvo=True)
-
     def on_cluster(self, default_inventory_namespace: str) -> str:
         """What the record says about the instance's objects, for an operator who has to find them on the cluster."""
         vdus = {vdu: obj.key for vdu, obj in self.vdus.items()}
@@ -254,15 +232,7 @@ class StoredInstance:
             **({LEFT: self.left} if self.left else {}),
             ENDPOINT: self.vim.interfaceInfo["endpoint"],
             BY_INTREE_DRIVER: self.by_intree_driver,
-            INVENTORY: {
-                "namespace": self.inventory_namespace,
-                "kinds": sorted(map(str, self.inventory_content.kinds)),
-                "namespaces": sorted(self.inventory_content.namespaces),
-                "adopted": sorted(map(list, self.inventory_content.adopted)),
-                "adopted-uids": self.inventory_content.uids_in_order(),
-                "uid": self.inventory_content.uid,
-                "created": self.inventory_content.created,
-            },
+            INVENTORY: recorded_inventory.form(self.inventory_namespace, self.inventory_content),
             **({NEW_ASPECTS: self.new_aspects} if self.new_aspects else {}),
         }
 
@@ -315,26 +285,6 @@ def _options(metadata: dict[str, Any]) -> Options:
     return Options().updated({key: value for key, value in kept.items() if key not in OF_ONE_REQUEST})
 
 
-def _parsed(inventory: dict[str, Any] | None) -> tuple[str | None, InventoryContent]:
-    if inventory is None:
-        return None, NOTHING
-    adopted = [ObjectKey(*one) for one in inventory["adopted"]]
-    return inventory["namespace"], InventoryContent(
-        frozenset(map(GroupKind.parse, inventory["kinds"])),
-        frozenset(inventory["namespaces"]),
-        frozenset(adopted),
-        _known_uids(adopted, inventory.get("adopted-uids")),
-        uid=inventory.get("uid") or "",
-        created=inventory.get("created") or "",
-    )
-
-
-def _known_uids(adopted: Sequence[ObjectKey], uids: Any) -> frozenset[tuple[ObjectKey, str]]:
-    """None if the list does not fit, as when somebody has edited the record: the keys alone say then what was adopted."""
-    fits = isinstance(uids, list) and len(uids) == len(adopted) and all(isinstance(uid, str) for uid in uids)
-    return known_uids(adopted, uids) if fits else frozenset()
-
-
 def _labelled(manifest: Object, instance: str) -> Object:
     label = {INSTANCE_LABEL: instance}
     return {**manifest, "metadata": {**manifest["metadata"], "labels": labels(manifest) | label}}
@@ -355,8 +305,3 @@ def _write_vnfcs(info: Any, found: Sequence[Vnfc], mark: Mapping[str, str]) -> N
         objects.VnfcInfoV2(id=f"{one.vdu}-{one.name}", vduId=one.vdu, vnfcResourceInfoId=one.id, vnfcState="STARTED")
         for one in found
     ]
-
-
-def _removed(grant: Any) -> Sequence[Any]:
-    """The removeResources of a grant or of the request for it."""
-    return (grant.removeResources or []) if grant.obj_attr_is_set("removeResources") else []
