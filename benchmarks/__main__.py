@@ -12,6 +12,7 @@ import statistics
 import tempfile
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -50,6 +51,7 @@ def measure(kubeconfig: Path, count: int, rounds: int, waits: int) -> Figures:
     """{"objects": N, "seconds": {way: median}, "requests": {run: number}, "end of a wait, ms": {"p50", "p99", ...}, ...}."""
     endpoint = kubeconfig_endpoint(kubeconfig)
     objects = [crontab(f"tab-{number:05d}") for number in range(count)]
+    changed = [crontab(f"tab-{number:05d}", 1 if number % 100 else 2) for number in range(count)]
     taken: dict[str, list[float]] = {}
     requests: dict[str, int] = {}
     with Connection(endpoint) as connection, tempfile.TemporaryDirectory() as folder:
@@ -62,13 +64,16 @@ def measure(kubeconfig: Path, count: int, rounds: int, waits: int) -> Figures:
         for _ in range(rounds):
             with package.served(connection, status=False):
                 one = Instance(endpoint)
-                for run in ("new", "again, unchanged"):
+                for run, wanted in (("new", objects), ("again, unchanged", objects), ("again, 1 % changed", changed)):
                     one.requests = 0
-                    taken.setdefault(f"engine, {run}", []).append(_seconds(functools.partial(one.reconcile, objects)))
+                    way = functools.partial(one.reconcile, wanted, asks=run != "new")
+                    taken.setdefault(f"engine, {run}", []).append(_seconds(way))
                     requests[run] = one.requests
             for name, way in ways.items():
                 with package.served(connection, status=False):
                     taken.setdefault(name, []).append(_seconds(way))
+        with package.served(connection, status=False):
+            memory = _peak(lambda: Instance(endpoint).reconcile(objects))
         with package.served(connection, status=True):
             latencies = sorted(_end_of_wait(endpoint, connection, number) for number in range(waits))
     return {
@@ -78,6 +83,7 @@ def measure(kubeconfig: Path, count: int, rounds: int, waits: int) -> Figures:
         "rounds": rounds,
         "seconds": {name: round(statistics.median(values), 3) for name, values in taken.items()},
         "requests": requests,
+        "KiB of memory an object": round(memory / 1024 / count, 1),
         "end of a wait, ms": _percentiles(latencies),
     }
 
@@ -86,6 +92,16 @@ def _seconds(way: Callable[[], None]) -> float:
     started = time.perf_counter()
     way()
     return time.perf_counter() - started
+
+
+def _peak(way: Callable[[], None]) -> int:
+    """The most bytes that Python has allocated at once meanwhile, beside what it had before."""
+    tracemalloc.start()
+    try:
+        way()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def _end_of_wait(endpoint: Endpoint, connection: Connection, number: int) -> float:
@@ -130,6 +146,7 @@ def show(figures: Figures) -> None:
         table.add_row(name, f"{seconds:.2f}", str(requests))
     console = Console()
     console.print(table)
+    console.print(f"Memory of the engine, new: {figures['KiB of memory an object']} KiB an object.")
     if late := figures["end of a wait, ms"]:
         console.print(
             f"From the request that makes the last object ready to the end of the wait: p50 {late['p50']} ms, "

@@ -30,9 +30,9 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NAME = f"{PLURAL}.{GROUP}"
 
 
-def crontab(name: str) -> Object:
+def crontab(name: str, replicas: int = 1) -> Object:
     metadata = {"name": name, "namespace": "default"}
-    spec = {"cronSpec": "*/5 * * * *", "image": "registry.example.com/cron:1", "replicas": 1}
+    spec = {"cronSpec": "*/5 * * * *", "image": "registry.example.com/cron:1", "replicas": replicas}
     return {"apiVersion": f"{GROUP}/v1", "kind": "CronTab", "metadata": metadata, "spec": spec}
 
 
@@ -47,7 +47,7 @@ def served(connection: Connection, *, status: bool) -> Iterator[None]:
     finally:
         connection.request("DELETE", f"{_CRDS}/{_NAME}")
         forget(connection)
-        while _is_there(connection):
+        while is_there(connection, f"{_CRDS}/{_NAME}"):
             time.sleep(0.05)
 
 
@@ -60,7 +60,8 @@ class Instance:
     requests: int = 0
     seconds: float = 300
 
-    def reconcile(self, objects: Sequence[Object], progress: Progress | None = None) -> None:
+    def reconcile(self, objects: Sequence[Object], progress: Progress | None = None, *, asks: bool = False) -> None:
+        """With `asks` what differs is a dry run before, as in a change of package."""
         with _Counting(self.endpoint) as connection:
             objects = copy.deepcopy(list(objects))
             resources = discover(connection)
@@ -68,7 +69,7 @@ class Instance:
             heard = {"progress": progress} if progress else {}
             operation = Operation("benchmark", self.id, self.seconds, **heard)
             target = WriteContext(Client(connection, resources), Inventory(connection, "default", self.id))
-            reconcile(operation, target, [resource_for(obj) for obj in objects], prune=Prune())
+            reconcile(operation, target, [resource_for(obj) for obj in objects], prune=Prune(), asks=asks)
             self.requests += connection.count
 
 
@@ -124,9 +125,9 @@ def _is_established(connection: Connection) -> bool:
     return any(group["name"] == GROUP for group in groups)
 
 
-def _is_there(connection: Connection) -> bool:
+def is_there(connection: Connection, path: str) -> bool:
     try:
-        connection.request("GET", f"{_CRDS}/{_NAME}")
+        connection.request("GET", path)
     except ApiError as error:
         if error.status != 404:
             raise
