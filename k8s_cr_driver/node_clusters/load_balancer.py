@@ -29,19 +29,22 @@ CHANGED = 75
 """Status of a change whose data were changed by others meanwhile (EX_TEMPFAIL of sysexits.h)."""
 _DATA = f"{FOLDER}/balancer"
 
-_STATE = """\
+_PORTS = """\
+command -v ss >/dev/null || { echo "ss is missing there: install iproute2" >&2; exit 1; }
 is_active() { [ "$(systemctl is-active haproxy 2>/dev/null || true)" = active ]; }
-wanted() { sed -n 's/^  bind .*:\\([0-9]*\\)$/\\1/p' "$1" | sort -u; }
-listening() { ss -Hltnp | awk '/"haproxy"/ {sub(/.*:/, "", $4); print $4}' | sort -u; }
-taken() { ss -Hltnp | awk '!/"haproxy"/ {sub(/.*:/, "", $4); print $4}' | sort -u; }
-serves() { [ "$(listening)" = "$(wanted "$configuration")" ]; }
+wanted() { sed -n 's/^  bind .*:\\([0-9]*\\)$/\\1/p' "$1"; }
+listening() { ss -Hltn | awk '$4 !~ /^\\[/ {sub(/.*:/, "", $4); print $4}'; }
+others() { ss -Hltnp | awk '$4 !~ /^\\[/ && !/"haproxy"/ {sub(/.*:/, "", $4); print $4}'; }
+except() { for port in $1; do case " $(echo $2) " in *" $port "*) ;; *) echo "$port" ;; esac; done; }
 """
+"""Functions of ports: those of a configuration, those at which any program listens, or another than HAProxy, and those of $1
+that $2 has not."""
 _LOOK = """\
 folder=$1 configuration=$2
 mkdir -p "$folder"
 exec 9>>"$folder/.lock"; flock --timeout 60 9
 if [ -f "$configuration" ]; then
-  if is_active && serves; then echo "serves=yes"; fi
+  if is_active && [ -z "$(except "$(wanted "$configuration")" "$(listening)")" ]; then echo "serves=yes"; fi
   echo "digest=$(sha256sum <"$configuration" | cut -d' ' -f1)"
 fi
 cd "$folder"
@@ -64,9 +67,11 @@ trap 'rm -f "$new"' EXIT
 cat >"$new"
 chmod 0644 "$new"
 haproxy -c -q -f "$new"
-for port in $(taken); do
-  if wanted "$new" | grep -qx "$port"; then echo "another program listens at its port $port: see ss -ltnp there" >&2; exit 1; fi
-done
+new_ports=$(wanted "$new")
+if [ -f "$configuration" ]; then old_ports=$(wanted "$configuration"); else old_ports=; fi
+added=$(except "$new_ports" "$old_ports") withdrawn=$(except "$old_ports" "$new_ports")
+taken=$(except "$added" "$(except "$added" "$(others)")")
+if [ -n "$taken" ]; then echo "another program listens at port" $taken "there: see ss -ltnp" >&2; exit 1; fi
 if [ -n "$data" ]; then
   printf '%s\\n' "$data" >"$folder/.new"
   mv -f "$folder/.new" "$folder/$name.json"
@@ -77,16 +82,14 @@ if ! cmp -s "$new" "$configuration"; then mv -f "$new" "$configuration"; changed
 if ! is_active; then
   systemctl enable --quiet haproxy
   systemctl restart haproxy
-elif [ -n "$changed" ] || ! serves; then
-  systemctl reload haproxy
+else
+  if [ -z "$changed" ]; then changed=$(except "$new_ports" "$(listening)"); fi
+  if [ -n "$changed" ]; then systemctl reload haproxy; fi
 fi
 tries=0
-until serves; do
+until now=$(listening); [ -z "$(except "$new_ports" "$now")" ] && [ "$(except "$withdrawn" "$now")" = "$withdrawn" ]; do
   tries=$((tries + 1))
-  if [ "$tries" -gt 100 ]; then
-    echo "HAProxy listens at" $(listening) "in place of" $(wanted "$configuration")": see journalctl -u haproxy there" >&2
-    exit 1
-  fi
+  if [ "$tries" -gt 100 ]; then echo "HAProxy does not take its configuration: see journalctl -u haproxy there" >&2; exit 1; fi
   sleep 0.1
 done
 """
@@ -136,7 +139,7 @@ class Balancer:
     digest: str = ""
     """Of its configuration."""
     serves: bool = False
-    """HAProxy runs, and listens at the ports of its configuration and no others."""
+    """HAProxy runs, and nothing is missing at the ports of its configuration."""
     known: str = ""
     """The digest of all data, as a change has to find them."""
 
@@ -154,7 +157,7 @@ def of_cnf(node_ports: Sequence[int]) -> Mapping[str, Any]:
 
 
 def look() -> Command:
-    return script("the look at the load balancer", _STATE + _LOOK, _DATA, HAPROXY, within=90)
+    return script("the look at the load balancer", _PORTS + _LOOK, _DATA, HAPROXY, within=90)
 
 
 def read(output: str) -> Balancer:
@@ -214,14 +217,14 @@ def is_right(found: Balancer, name: str, entries_of: Mapping[str, Any]) -> bool:
 
 def change(found: Balancer, name: str, entries_of: Mapping[str, Any]) -> Command:
     """
-    Writes the entries of `name` and the configuration, and reloads HAProxy. Waits until it listens at its ports alone.
+    Writes the entries of `name` and the configuration, and reloads HAProxy. Waits for its new ports, and the end of others.
 
-    Ends with CHANGED where `found` is outdated; with an error before anything is written where a port is another program's.
+    Ends with CHANGED where `found` is outdated; with an error before anything is written if another program has a new port.
     """
     content = configuration(with_entries(found, name, entries_of))
     data = json.dumps(entries_of, sort_keys=True) if entries_of else ""
     args = (_DATA, HAPROXY, found.known, name)
-    return script("the change of the load balancer", _STATE + _CHANGE, *args, stdin=f"{data}\n{content}", within=90)
+    return script("the change of the load balancer", _PORTS + _CHANGE, *args, stdin=f"{data}\n{content}", within=90)
 
 
 def changed(run: Callable[[Command], str], name: str, entries_of: Mapping[str, Any]) -> bool:

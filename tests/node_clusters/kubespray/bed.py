@@ -45,7 +45,7 @@ case $1 in show|is-active) ;; *) """ + LOG.strip() + """ ;; esac
     # A reload ends before HAProxy has its new ports: the first look finds the former ones.
     "ss": """\
 sed 's/$/ * users:(("haproxy"))/' "$ROOT/now"
-sed 's/$/ * users:(("another"))/' "$ROOT/others"
+cat "$ROOT/others"
 if [ -e "$ROOT/next" ]; then mv "$ROOT/next" "$ROOT/now"; fi
 """,
     "systemd-run": 'while [ "$1" != -- ]; do shift; done; shift; "$@"',

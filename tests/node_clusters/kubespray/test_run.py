@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -219,13 +221,37 @@ def test_a_change_of_ports_ends_once_haproxy_listens_at_them_alone(bed: Bed) -> 
 def test_a_port_of_another_program_is_refused_before_anything_is_written(bed: Bed) -> None:
     bed.ensure()
     balancing = bed.machines[BALANCER.name]
-    balancing.file("others").write_text("LISTEN 0 128 0.0.0.0:22\nLISTEN 0 5 127.0.0.1:31000\n")
+    balancing.file("others").write_text("x x x 0.0.0.0:22\nx x x 127.0.0.1:31000\nx x x [::1]:31001\n")
     before = (balancing.file("/etc/haproxy/haproxy.cfg").read_text(), balancing.log)
-    with Hosts(lambda _: None) as hosts, pytest.raises(DriverError, match="another program listens at its port 31000"):
-        entries = load_balancer.of_cnf([31000])
+    with Hosts(lambda _: None) as hosts, pytest.raises(DriverError, match="another program listens at port 31000 there"):
+        entries = load_balancer.of_cnf([31000, 31001, 31002])
         load_balancer.changed(lambda command: hosts.run(balancing.host(BALANCER.name), command), "cnf-7c", entries)
     assert (balancing.file("/etc/haproxy/haproxy.cfg").read_text(), balancing.log) == before
     assert not balancing.file("/var/lib/k8s-cr-nodes/balancer/cnf-7c.json").exists()
+
+
+def test_a_cnf_can_leave_where_another_program_has_the_port_of_another_cnf(bed: Bed) -> None:
+    bed.ensure()
+    balancing = bed.machines[BALANCER.name]
+    with Hosts(lambda _: None) as hosts:
+        change = functools.partial(load_balancer.changed, lambda command: hosts.run(balancing.host(BALANCER.name), command))
+        change("cnf-7c", load_balancer.of_cnf([31000]))
+        change("cnf-8d", load_balancer.of_cnf([31001]))
+        balancing.file("others").write_text("x x x 0.0.0.0:31001\nx x x 0.0.0.0:9000\n")
+        assert change("cnf-7c", {})
+    assert ":31000" not in balancing.file("now").read_text()
+
+
+def test_a_load_balancer_without_ss_is_an_error_before_anything_is_written(bed: Bed) -> None:
+    """Its PATH has what the scripts need, but ss."""
+    balancing = bed.machines[BALANCER.name]
+    path = balancing.file("path")
+    path.mkdir()
+    for name in ("sh", "sudo"):
+        (path / name).symlink_to(shutil.which(name) or f"{balancing.root}/bin/{name}")
+    balancing.server.environment["PATH"] = str(path)
+    with Hosts(lambda _: None) as hosts, pytest.raises(DriverError, match="ss is missing there: install iproute2"):
+        hosts.run(balancing.host(BALANCER.name), load_balancer.look())
 
 
 def test_a_reload_that_does_nothing_is_an_error_and_made_again(bed: Bed) -> None:
@@ -234,7 +260,7 @@ def test_a_reload_that_does_nothing_is_an_error_and_made_again(bed: Bed) -> None
     balancing.file("stuck").touch()
     balancing.file("bin/sleep").symlink_to("/bin/true")
     for _ in range(2):
-        with pytest.raises(DriverError, match="HAProxy listens at 30080 8383 8404 in place of 30081 8383 8404: see journalctl"):
+        with pytest.raises(DriverError, match="HAProxy does not take its configuration: see journalctl"):
             bed.ensure(external_lb_param=balancer(node_ports=[30081]))
     assert balancing.log[-2:] == ["systemctl reload haproxy", "systemctl reload haproxy"]
     balancing.file("stuck").unlink()
