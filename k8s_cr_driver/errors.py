@@ -187,7 +187,7 @@ class NotConnected(TransportError):
 
 
 class JustRestarted(TransportError):
-    """The authorizer of an API server that may have just restarted refuses: nothing was written."""
+    """The authorizer of an API server that may have just restarted refuses."""
 
     status = 403
     title = "Forbidden by the cluster"
@@ -211,6 +211,13 @@ def passes(error: BaseException) -> bool:
     return isinstance(error, (TransportError, Contended)) or (
         isinstance(error, ApiError) and (error.status == 429 or error.status >= 500)
     )
+
+
+def may_have_taken_effect(error: BaseException) -> bool:
+    """Whether a write that failed so may have happened: no response, or a 5xx that is not the denial of a webhook or policy."""
+    if isinstance(error, TransportError):
+        return not isinstance(error, (NotConnected, JustRestarted))
+    return isinstance(error, ApiError) and error.status >= 500 and Said.DENIED not in error.said
 
 
 class ConnectionFailed(DriverError):

@@ -13,7 +13,7 @@ from k8s_cr_driver.kube.timing import Timing
 REAL = timing.TIMING
 SHORT = Timing(
     first_backoff=0.01, trusted=0.3, travel=0.1, in_flight=0.3, guests_fail=0.2,
-    failure_grace=5.0, silence=0.2, hold=0.5, count_every=0.05,
+    forbidden=3.0, failure_grace=5.0, silence=0.2, hold=0.5, count_every=0.05,
 )  # fmt: skip
 
 

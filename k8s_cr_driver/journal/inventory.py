@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from k8s_cr_driver.errors import ApiError, JustRestarted, NotConnected, TransportError
+from k8s_cr_driver.errors import ApiError, TransportError, may_have_taken_effect
 from k8s_cr_driver.journal.fence import Fence
 from k8s_cr_driver.journal.store import InventoryStore
 from k8s_cr_driver.journal.stored_form import INVENTORY_LABEL, NOTHING, UID_DIGITS, InventoryContent
@@ -124,10 +124,9 @@ class Inventory:
         self._store.uid = found.uid if found else ""  # else the apply would create one that no longer exists by then
         try:
             self._write(desired)
-        except (NotConnected, JustRestarted):  # nothing was written
-            raise
-        except TransportError:
-            self.fence.lost_claim(None if is_first else base.token, asked_at)
+        except TransportError as error:
+            if may_have_taken_effect(error):
+                self.fence.lost_claim(None if is_first else base.token, asked_at)
             raise
         except ApiError as error:
             if is_first and error.status == 409:

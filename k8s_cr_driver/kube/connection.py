@@ -267,8 +267,7 @@ class Connection:
             if response.status == 401 and Said.DENIED not in refused.said:  # an admission webhook may say any code
                 raise self._refused(attempt)
             raise self.restarts.judged(attempt, refused)
-        if method != "GET":
-            self.restarts.allowed(attempt)
+        self.restarts.allowed(attempt)
         self._acceptance.accepted()
         self.clock.note(response.headers.get("Date"))
         return response

@@ -44,10 +44,7 @@ def _is_whole(metadata: Object, identity: Iterable[str]) -> bool:
     for name in identity:
         if not _is_name(metadata.get(name)):
             return False
-    for name, value in metadata.items():
-        if value is not None and name in _FORMS and not _FORMS[name](value):
-            return False
-    return True
+    return all(_FORMS[name](value) for name, value in metadata.items() if value is not None and name in _FORMS)
 
 
 def _is_name(value: Any) -> bool:

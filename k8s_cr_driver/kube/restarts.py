@@ -7,14 +7,9 @@ import math
 import time
 
 from k8s_cr_driver.errors import ApiError, DriverError, JustRestarted, Said
-
-FORBIDDEN_GRACE = 120.0
-"""Seconds for which a server that was away may forbid what it allows: one with many role bindings reads them for minutes
-(kubernetes/kubernetes issue 121635)."""
+from k8s_cr_driver.kube import timing
 
 _SIGNS = (502, 503, 504)
-_WRITES = ("PATCH", "DELETE")
-"""A 403 to another method often is an answer by which the caller goes: what may not be listed is left out."""
 
 
 class Restarts:
@@ -23,10 +18,10 @@ class Restarts:
     def __init__(self) -> None:
         self._last_sign = -math.inf
         self._forbidden: dict[str, float] = {}
-        """Since when each write is forbidden, by method and path."""
+        """Since when each request is forbidden, by method and path."""
 
     def sign(self) -> None:
-        """A request got no response."""
+        """A request got no response, or a watch has ended."""
         self._last_sign = time.monotonic()
 
     def allowed(self, attempt: str) -> None:
@@ -34,18 +29,18 @@ class Restarts:
         self._forbidden.pop(attempt, None)
 
     def judged(self, attempt: str, refused: ApiError) -> DriverError:
-        """JustRestarted if a write is refused that may be allowed soon, else `refused`; `attempt`: its method and path.
+        """JustRestarted if a request is refused that may be allowed soon, else `refused`; `attempt`: its method and path.
 
         For no longer than the grace from the first refusal, also if signs recur.
         """
-        if Said.DENIED in refused.said:  # a webhook may say any code
-            return refused
-        now = time.monotonic()
-        if refused.status in _SIGNS:
-            self._last_sign = now
-        if refused.status != 403 or Said.UNAUTHORIZED not in refused.said or not attempt.startswith(_WRITES):
-            return refused
-        since = self._forbidden.setdefault(attempt, now)
-        if max(now - self._last_sign, now - since) < FORBIDDEN_GRACE:
-            return JustRestarted(f"{refused} (the API server may have just restarted, and not have read its RBAC yet)")
+        is_denied = Said.DENIED in refused.said  # by a webhook, which may say any code
+        if refused.status in _SIGNS and not is_denied:
+            self.sign()
+        elif refused.status == 403 and Said.UNAUTHORIZED in refused.said and not is_denied:
+            now = time.monotonic()
+            since = self._forbidden.setdefault(attempt, now)
+            if max(now - self._last_sign, now - since) < timing.TIMING.forbidden:
+                return JustRestarted(f"{refused} (the API server may have just restarted, and not have read its RBAC yet)")
+        elif refused.status != 429:  # flow control comes before the authorizer, all others after it
+            self.allowed(attempt)
         return refused

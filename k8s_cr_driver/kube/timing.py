@@ -18,6 +18,9 @@ class Timing:
     """For the way of a write that no webhook holds, and for etcd."""
     in_flight: float = 14.0
     """After the token was trusted for a write until which that may take effect: its timeouts, see `connection`, and the way."""
+    forbidden: float = 120.0
+    """For which a server that was away may forbid what it allows, as it has not read its RBAC yet: one with many role bindings
+    reads them for minutes (kubernetes/kubernetes issue 121635)."""
     guests_fail: float = 15.0
     """For which a list of what is in a Namespace, or of a CRD, fails at least until it counts as one that cannot be listed."""
     failure_grace: float = 30.0

@@ -28,7 +28,6 @@ from k8s_cr_driver.kube.discovery import Resource, serves
 from k8s_cr_driver.kube.lists import LIST_BYTES, LIST_VALUES, pages
 from k8s_cr_driver.kube.memory import NoMemory
 from k8s_cr_driver.kube.responses import entries
-from k8s_cr_driver.kube.restarts import FORBIDDEN_GRACE
 from k8s_cr_driver.objects.decoding import measured
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 
@@ -129,8 +128,6 @@ class Reflector:
         self._ignores_initial_events = False
         self.failure: Unreadable | None = None
         self.last_error: DriverError | None = None
-        self._may_have_restarted = False
-        self._forbidden_since: float | None = None
         self._stopped = threading.Event()
         self._response: urllib3.BaseHTTPResponse | None = None
         self._is_initial = False
@@ -173,11 +170,9 @@ class Reflector:
             follow()
         except ApiError as error:
             self.last_error = error
-            self._may_have_restarted |= error.status >= 500
             return not self._gives_up(error)
         except TransportError as error:
             self.last_error = error
-            self._may_have_restarted = True
             self.failure = error if isinstance(error, Unreadable) else None
         except DriverError as error:
             self._post(Broken(self, error))
@@ -196,21 +191,10 @@ class Reflector:
             self._version = ""
             if not self._is_served():
                 self._post(Unserved(self))
-        elif error.status == 403 and self._may_have_restarted and self._forbidden_for() < FORBIDDEN_GRACE:
-            pass
         elif error.status in (400, 403, 405, 422):
             self._post(Broken(self, error))
             return True
         return False
-
-    def _allowed(self) -> None:
-        self.failure, self._may_have_restarted, self._forbidden_since = None, True, None
-
-    def _forbidden_for(self) -> float:
-        now = time.monotonic()
-        if self._forbidden_since is None:
-            self._forbidden_since = now
-        return now - self._forbidden_since
 
     def _is_served(self) -> bool:
         """Whether discovery still lists the kind: a single 404, of a proxy or a lagging API server, is no proof."""
@@ -262,7 +246,7 @@ class Reflector:
     def _watch(self, *options: tuple[str, str]) -> urllib3.BaseHTTPResponse:
         query = [("watch", "true"), ("allowWatchBookmarks", "true"), ("labelSelector", self.selector), *options]
         response = self._connection.stream(self.resource.path(self.namespace), query, IDLE_LIMIT)
-        self._allowed()
+        self.failure = None
         return response
 
     def _list(self) -> None:
@@ -275,8 +259,7 @@ class Reflector:
             found |= {key_of(live): kept for live in listed if (kept := self._keep(live)) is not None}
             version = page["metadata"].get("resourceVersion") or ""
         self._post(Relist(self, found, asked_at))
-        self._allowed()
-        self._version = version
+        self.failure, self._version = None, version
 
     def _expect_silence(self) -> None:
         """The initial events are complete."""
@@ -312,6 +295,8 @@ class Reflector:
         finally:
             self._response = None
             response.close()
+            if not self._stopped.is_set():  # an API server that stops ends its watches
+                self._connection.restarts.sign()
 
 
 def _collect(objects: dict[ObjectKey, Object], live: Object, kept: Object | None) -> None:

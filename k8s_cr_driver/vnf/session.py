@@ -26,11 +26,10 @@ from k8s_cr_driver.errors import (
     Concern,
     ConnectionFailed,
     DriverError,
-    JustRestarted,
     NotConnected,
     Refused,
     Superseded,
-    TransportError,
+    may_have_taken_effect,
 )
 from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.journal.stored_form import NOTHING, InventoryContent
@@ -147,7 +146,7 @@ class Session:
             raise ConnectionFailed(f"{error}.", Concern.ENDPOINT) from None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        may_take_effect = isinstance(error, TransportError) and not isinstance(error, JustRestarted)  # without a response
+        may_take_effect = error is not None and may_have_taken_effect(error)
         if self._holds and not (may_take_effect or isinstance(error, Superseded)):
             release(self._operation, self._context.inventory)
         self._client.connection.__exit__(kind, error, trace)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.errors import ApiError, Contended, DriverError, NotOurs, TransportError, passes
+from k8s_cr_driver.errors import ApiError, Contended, DriverError, NotOurs, may_have_taken_effect
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.dry_run import DryRun
@@ -157,8 +157,8 @@ def _written(
 def _taken_back(context: WriteContext, resource: Resource, live: Object) -> Object:
     try:
         return take_back(context, resource, live)
-    except (TransportError, ApiError) as error:
-        if passes(error):  # it may have been taken back
+    except DriverError as error:
+        if may_have_taken_effect(error):
             context.inventory.wrote(key_of(live))
         raise
 
@@ -168,7 +168,7 @@ def _create(context: WriteContext, obj: CustomResource, resource: Resource) -> O
     try:
         made = context.client.create(resource, with_owner_labels(context, obj, made=note_creation).manifest, context.manager)
     except DriverError as error:
-        if passes(error):
+        if may_have_taken_effect(error):
             context.inventory.tried(obj.key)
         raise
     context.inventory.created(obj.key)

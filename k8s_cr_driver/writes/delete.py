@@ -33,7 +33,7 @@ from k8s_cr_driver.objects.marks import KEEPS, SHARED, has_applied, is_created, 
 from k8s_cr_driver.objects.marks import manager as manager_of
 from k8s_cr_driver.plan.actions import Way, decide, stays
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.writes.context import WriteContext, by_uid, has_gone
+from k8s_cr_driver.writes.context import WriteContext, has_gone
 from k8s_cr_driver.writes.guests import Guests
 from k8s_cr_driver.writes.release import release_account, release_adopted, release_kept, release_shared
 from k8s_cr_driver.writes.write_errors import is_denied
@@ -85,7 +85,7 @@ def remove(
         except ApiError as error:
             if error.status != 409 or obj.key.group_kind in SHARED:  # whatever has changed of these may keep them
                 raise
-        return removal(_judged_again(context, resource, live))
+            return removal(_now(context, resource, live, error))
     except ApiError as error:
         if error.status != 404:
             raise
@@ -95,14 +95,12 @@ def remove(
     return None
 
 
-def _judged_again(context: WriteContext, resource: Resource, live: Object) -> Object:
-    """The object as it is now: it may have been annotated meanwhile. An account that may not read it has the last state."""
+def _now(context: WriteContext, resource: Resource, live: Object, conflict: ApiError) -> Object:
+    """The object as it is now: it may have been annotated meanwhile. Raises `conflict` if only its watch may report that."""
     try:
         return context.client.read_again(resource, live)
     except ApiError as error:
-        if error.status != 403:
-            raise
-    return by_uid(live)
+        raise (conflict if error.status == 403 else error) from None
 
 
 def _remove(
@@ -142,15 +140,17 @@ def _mark_namespace(context: WriteContext, live: Object) -> None:
     """Notes in the Namespace of an object that is about to be released that it stays, too: whoever deletes that finds it."""
     resource, mark = context.resources.find(NAMESPACE), f"{KEEPS}/{context.instance}"
     name = key_of(live).namespace
-    namespace = context.client.find(resource, ObjectKey(*NAMESPACE, "", name)) if name else None
-    if resource is None or namespace is None or not (users(namespace) or is_created(namespace)):
-        return  # no instance deletes it
-    if mark in annotations_of(namespace):
+    if resource is None or not name:
         return
-    metadata = {"uid": namespace["metadata"]["uid"], "annotations": {mark: "true"}}
     try:
+        namespace = context.client.read(resource, ObjectKey(*NAMESPACE, "", name))
+        if mark in annotations_of(namespace) or not (users(namespace) or is_created(namespace)):  # no instance deletes it
+            return
+        metadata = {"uid": namespace["metadata"]["uid"], "annotations": {mark: "true"}}
         context.client.patch_metadata(resource, namespace, INVENTORY_MANAGER, **metadata)
     except ApiError as error:
+        if error.status == 404:
+            return
         if error.status != 403:
             raise
         LOG.warning("%s stays, and another instance may delete its Namespace, which cannot be marked: %s", key_of(live), error)

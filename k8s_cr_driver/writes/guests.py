@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from k8s_cr_driver.errors import ApiError, Contended, TransportError, passes
+from k8s_cr_driver.errors import ApiError, Contended, JustRestarted, TransportError, passes
 from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.journal.stored_form import InventoryContent
 from k8s_cr_driver.kube import timing
@@ -223,6 +223,8 @@ class Guests:
         """What a request finds; why it does not, and whether that is a missing permission."""
         try:
             found = request()
+        except JustRestarted:  # whether it may be listed is not known yet
+            raise
         except (ApiError, TransportError, Contended) as error:
             is_forbidden = isinstance(error, ApiError) and error.status == 403
             if not is_forbidden and not self._keeps_failing(path):

@@ -117,7 +117,8 @@ def test_volume_claims_that_cannot_be_marked_keep_no_other_object(
     assert "data-db-1" in caplog.text
 
 
-def test_an_object_that_may_not_be_read_any_more_is_deleted_in_its_turn(api: FakeApi, blue: Instance) -> None:
+def test_an_object_that_has_changed_and_may_not_be_read_any_more_stays_and_is_named(api: FakeApi, blue: Instance) -> None:
+    """What has changed may be that it is to be kept."""
     last, first = config_map("last"), config_map("first")
     first["metadata"]["finalizers"] = ["example.com/hold"]
     first["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/ConfigMap/last"}
@@ -136,7 +137,7 @@ def test_an_object_that_may_not_be_read_any_more_is_deleted_in_its_turn(api: Fak
     with pytest.raises(NotReady, match=r"ConfigMap default/last: .*403 Forbidden: no"):
         blue.terminate()
     assert looks
-    assert api.names("ConfigMap", "default") == [INVENTORY]
+    assert api.names("ConfigMap", "default") == [INVENTORY, "last"]
 
 
 def unlabel(api: FakeApi) -> None:

@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from k8s_cr_driver.engine.report.not_ready import NotReady
 from k8s_cr_driver.errors import ConnectionFailed, Forbidden, TransportError
-from k8s_cr_driver.kube import auth, restarts, watch
+from k8s_cr_driver.kube import auth
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
+from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import Instance, config_map, crontab, crontab_crd, obj, state
+from tests.instance import CONDITIONS, Instance, annotated, config_map, crontab, crontab_crd, obj, state, status
+from tests.times import change_times
 
 EVERYWHERE, ANY = "", "*"
 
@@ -38,7 +43,7 @@ def test_where_a_watch_of_all_namespaces_is_forbidden_there_is_one_for_each(api:
 def test_a_watch_of_all_namespaces_that_is_forbidden_during_the_run_is_replaced_too(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "FORBIDDEN_GRACE", 0)
+    change_times(monkeypatch, forbidden=0)
     blue = Instance(api.url)
     namespace, kept, dropped = obj("v1", "Namespace", "blue"), config_map("a", "blue"), config_map("b", "default")
     blue.reconcile([namespace, kept, dropped])
@@ -188,7 +193,7 @@ def test_a_server_that_forbids_for_a_moment_what_it_has_allowed_is_asked_again(a
     crd = crontab_crd(conditions={"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}})
     run = blue.start([crd, crontab("one")])
     blue.wait_until_reported("one", "Waiting")
-    api.fail(faults.status(403, "Forbidden", "clusterrole not found"), path="crontabs", times=3)
+    api.fail(faults.forbidden("watch", "crontabs"), path="crontabs", times=3)
     api.break_streams(faults.stream_end(), "CronTab")
     api.set_status("CronTab", "default", "one", {"conditions": [{"type": "Ready", "status": "True"}]})
     run.result(10)
@@ -208,7 +213,7 @@ def test_a_change_and_a_deletion_that_a_server_forbids_that_was_away_are_repeate
 
 
 def test_what_stays_forbidden_after_a_restart_is_named(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(restarts, "FORBIDDEN_GRACE", 1)
+    change_times(monkeypatch, forbidden=1)
     api.fail(faults.unavailable(), method="PATCH", path="/configmaps/a$")
     api.fail(faults.forbidden("patch"), method="PATCH", path="/configmaps/a$", times=1000)
     with pytest.raises(Forbidden, match=r'ConfigMap default/a: .* User "tacker" cannot patch resource "configmaps"'):
@@ -223,14 +228,63 @@ def test_what_is_forbidden_without_a_sign_of_a_restart_ends_the_run_at_once(api:
     assert len(api.requests.select("PATCH", "/configmaps/a")) == 1
 
 
-def test_what_may_not_be_listed_keeps_no_namespace_after_a_server_was_away(api: FakeApi) -> None:
+def test_what_may_not_be_listed_keeps_no_namespace_after_a_server_was_away(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A terminate that left it because of the 403 would answer COMPLETED, and nobody would delete it."""
+    change_times(monkeypatch, forbidden=1)
     blue = Instance(api.url)
     blue.reconcile([obj("v1", "Namespace", "blue"), config_map("a", "blue")])
     api.fail(faults.unavailable(), method="DELETE", path="configmaps/a$")
     api.fail(faults.forbidden("list", "secrets"), method="GET", path="/secrets", times=1000)
     blue.terminate()
     assert not api.find("Namespace", "", "blue")
+
+
+def test_what_a_restarted_server_forbids_to_list_is_no_reason_to_leave_a_namespace(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([obj("v1", "Namespace", "blue"), config_map("a", "blue")])
+    api.fail(faults.unavailable(), method="DELETE", path="configmaps/a$")
+    api.fail(faults.forbidden("list", "pods"), method="GET", path="/pods$")
+    blue.terminate()
+    assert api.faults_pending == 0
+    assert not api.find("Namespace", "", "blue")
+
+
+def test_a_server_that_forbids_everything_after_a_restart_is_waited_for(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The look of the fence, the first watch of a kind, and the writes."""
+    change_times(monkeypatch, trusted=-1)
+    restarted: list[float] = []
+
+    def is_starting(request: Request) -> bool:
+        if not restarted and request.method == "PATCH" and request.path.endswith("configmaps/a"):
+            restarted.append(time.monotonic())
+        return bool(restarted) and time.monotonic() < restarted[0] + 0.5
+
+    api.fail(faults.unavailable(), method="PATCH", path="configmaps/a$")
+    api.fail(faults.forbidden("get"), when=is_starting, times=1000)
+    Instance(api.url).reconcile([config_map("a"), config_map("b")])
+    assert api.names("ConfigMap", "default")[:2] == ["a", "b"]
+
+
+def test_an_end_of_watches_may_be_that_of_their_server(api: FakeApi) -> None:
+    """A load balancer hides all else of a restart."""
+    blue = Instance(api.url)
+    run = blue.start([crontab_crd(**CONDITIONS), crontab("one"), late(config_map("late"))])
+    blue.wait_until_reported("one", "Waiting")
+    api.fail(faults.forbidden("patch"), method="PATCH", path="configmaps/late$")
+    api.break_streams(faults.stream_reset(), "CronTab")
+    assert api.wait_for_streams(3)
+    api.set_status("CronTab", "default", "one", status())
+    run.result(10)
+    assert api.faults_pending == 0
+
+
+def late(manifest: Object) -> Object:
+    """It waits for the CronTab."""
+    return annotated(manifest, {DEPENDS_ON: "stable.example.com/namespaces/default/CronTab/one"})
 
 
 def test_a_certificate_of_another_authority_is_one_clear_error(tls_api: FakeApi) -> None:

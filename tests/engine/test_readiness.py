@@ -34,6 +34,18 @@ def crontab_crd_with(spec: Object | None = None, **fields: Object) -> Object:
     return crd
 
 
+def test_a_status_that_a_server_computes_at_each_read_is_judged_in_the_same_version(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    run = blue.start([CRD, crontab("one")])
+    blue.wait_until_reported("one", "Waiting")
+    api.get("CronTab", "default", "one")
+    with api.cluster.store.lock:
+        [live] = [live for _, live in api.cluster.store.everything() if live["kind"] == "CronTab"]
+        live["status"] = status()
+    api.break_streams(faults.stream_error(), "CronTab")  # 410, so that it is listed again
+    run.result(10)
+
+
 def test_an_object_without_its_status_is_waited_for_until_an_event_says_that_it_is_ready(api: FakeApi) -> None:
     blue = Instance(api.url)
     run = blue.start([CRD, crontab("one")])

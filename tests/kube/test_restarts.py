@@ -17,6 +17,7 @@ from tests.fake_api import FakeApi, errors, faults
 from tests.fake_api.objects import Object
 from tests.instance import config_map
 from tests.kube.clock import Clock
+from tests.times import REAL, change_times
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -74,11 +75,13 @@ def test_a_server_that_cannot_be_connected_to_may_restart(api: FakeApi) -> None:
             write(connection)
 
 
-def test_a_403_to_a_read_is_the_answer_by_which_a_caller_goes(api: FakeApi, connection: Connection) -> None:
+def test_a_403_to_a_read_is_no_answer_either(api: FakeApi, connection: Connection) -> None:
+    """Callers go by it: what may not be listed is left out."""
     goes_away(api, connection)
     api.fail(faults.forbidden())
-    with pytest.raises(ApiError, match="403"):
+    with pytest.raises(JustRestarted):
         connection.request("GET", MAPS)
+    assert connection.request("GET", MAPS)["items"] == []
 
 
 @pytest.mark.parametrize(
@@ -134,6 +137,7 @@ def test_the_words_of_the_authorizer_are_known(api: FakeApi, connection: Connect
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(restarts, "time", clock)
+    change_times(monkeypatch, forbidden=REAL.forbidden)
     return clock
 
 
@@ -146,7 +150,7 @@ def refused(api: FakeApi, connection: Connection) -> ApiError | JustRestarted:
 
 def test_a_403_long_after_the_last_sign_is_final(api: FakeApi, connection: Connection, clock: Clock) -> None:
     goes_away(api, connection)
-    clock.now += restarts.FORBIDDEN_GRACE
+    clock.now += REAL.forbidden
     assert isinstance(refused(api, connection), ApiError)
 
 
@@ -155,7 +159,7 @@ def test_signs_that_recur_do_not_hide_a_missing_permission(api: FakeApi, connect
     for _ in range(3):
         goes_away(api, connection)
         assert isinstance(refused(api, connection), JustRestarted)
-        clock.now += restarts.FORBIDDEN_GRACE / 3
+        clock.now += REAL.forbidden / 3
     goes_away(api, connection)
     assert isinstance(refused(api, connection), ApiError)
 
@@ -167,7 +171,22 @@ def test_a_write_that_was_allowed_since_may_be_forbidden_as_long_again(
         goes_away(api, connection)
         assert isinstance(refused(api, connection), JustRestarted)
         write(connection)
-        clock.now += restarts.FORBIDDEN_GRACE
+        clock.now += REAL.forbidden
+
+
+@pytest.mark.parametrize(
+    "refusal", [faults.denied("not yet"), faults.webhook_down(), faults.conflict()], ids=["denied", "webhook down", "409"]
+)
+def test_a_write_that_another_than_the_authorizer_has_refused_since_may_be_forbidden_as_long_again(
+    api: FakeApi, connection: Connection, clock: Clock, refusal: faults.Action
+) -> None:
+    for _ in range(2):
+        goes_away(api, connection)
+        assert isinstance(refused(api, connection), JustRestarted)
+        api.fail(refusal)
+        with pytest.raises(ApiError):
+            write(connection)
+        clock.now += REAL.forbidden
 
 
 def test_connections_to_the_same_cluster_know_it_and_those_to_others_do_not(api: FakeApi, connection: Connection) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.kube import connection, lists, watch
+from k8s_cr_driver.kube import connection, lists, restarts, watch
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -21,7 +21,7 @@ from k8s_cr_driver.objects.keys import GroupKind
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import config_map
-from tests.times import change_times
+from tests.times import REAL, change_times
 
 CONFIG_MAPS = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list", "watch"}))
 
@@ -228,11 +228,12 @@ def test_what_was_allowed_until_the_stream_broke_may_be_forbidden_for_a_moment(
     api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(watch, "time", clock)
+    monkeypatch.setattr(restarts, "time", clock)
+    change_times(monkeypatch, forbidden=REAL.forbidden)
     listener.open()
     assert listener.next() == "all: "
     clock.now += 3600
-    api.fail(faults.status(403, "Forbidden"))
+    api.fail(faults.forbidden("watch"))
     api.break_streams(faults.stream_end())
     api.put(config_map("a"))
     assert listener.next() == "now: a"
@@ -242,17 +243,19 @@ def test_a_server_that_was_away_for_long_may_forbid_for_a_moment_what_it_had_all
     api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
+    monkeypatch.setattr(restarts, "time", clock)
     monkeypatch.setattr(watch, "time", clock)
+    change_times(monkeypatch, forbidden=REAL.forbidden)
     listener.open()
     assert listener.next() == "all: "
-    came_back = clock.now + 2 * watch.FORBIDDEN_GRACE
+    came_back = clock.now + 2 * REAL.forbidden
 
     def is_away(_: Request) -> bool:
         clock.now += 10
         return clock.now < came_back
 
     api.fail(faults.status(503, "ServiceUnavailable"), when=is_away, times=100)
-    api.fail(faults.status(403, "Forbidden"), when=lambda _: clock.now >= came_back, times=2)
+    api.fail(faults.forbidden("watch"), when=lambda _: clock.now >= came_back, times=2)
     api.break_streams(faults.stream_end())
     api.put(config_map("a"))
     assert listener.next() == "now: a"
@@ -263,7 +266,7 @@ def test_a_server_that_was_away_before_the_first_watch_may_forbid_it_for_a_momen
     api: FakeApi, listener: Listener, away: faults.Action
 ) -> None:
     api.fail(away)
-    api.fail(faults.status(403, "Forbidden"), when=lambda _: len(api.requests) > 1, times=2)
+    api.fail(faults.forbidden("watch"), when=lambda _: len(api.requests) > 1, times=2)
     api.put(config_map("a"))
     listener.open()
     assert listener.next() == "all: a"
@@ -273,15 +276,16 @@ def test_what_stays_forbidden_ends_the_stream_after_a_while(
     api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(watch, "time", clock)
+    monkeypatch.setattr(restarts, "time", clock)
+    change_times(monkeypatch, forbidden=REAL.forbidden)
     listener.open()
     assert listener.next() == "all: "
 
     def passes(_: Request) -> bool:
-        clock.now += watch.FORBIDDEN_GRACE / 3
+        clock.now += REAL.forbidden / 3
         return True
 
-    api.fail(faults.status(403, "Forbidden"), when=passes, times=100)
+    api.fail(faults.forbidden("watch"), when=passes, times=100)
     api.break_streams(faults.stream_end())
     message = listener.inbox.get(timeout=10)
     assert isinstance(message, Broken)

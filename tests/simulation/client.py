@@ -12,6 +12,7 @@ from greenlet import GreenletExit
 
 from k8s_cr_driver.errors import TransportError
 from k8s_cr_driver.kube.clock import ServerClock
+from k8s_cr_driver.kube.restarts import Restarts
 from tests.simulation.caches import Response
 from tests.simulation.entries import Actor
 from tests.simulation.scheduler import active
@@ -33,7 +34,7 @@ class Client:
 
     def __init__(self, endpoint: Any, *options: Any) -> None:
         del options
-        self.endpoint, self.clock, self.memory = endpoint, ServerClock(), Memory()
+        self.endpoint, self.clock, self.memory, self.restarts = endpoint, ServerClock(), Memory(), Restarts()
         process = active().here().process
         self._process, self._actor = process, Actor(endpoint.url, process.name)
 

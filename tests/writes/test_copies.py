@@ -14,7 +14,7 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object, key_of, kind_of
 from tests.fake_api import FakeApi, faults
-from tests.instance import Instance, config_map, crontab, crontab_crd, obj, restored
+from tests.instance import Instance, annotated, config_map, crontab, crontab_crd, obj, restored
 
 MADE_BEFORE = "2026-01-01T00:00:00Z"
 
@@ -42,6 +42,29 @@ def test_a_restored_copy_of_a_custom_resource_keeps_its_crd(api: FakeApi) -> Non
     restored(api, api.get("CronTab", "default", "ours"), "restore")
     blue.terminate()
     assert api.names("CronTab") == ["copy"]
+
+
+WROTE_NOTHING = {
+    "403 after a restart": faults.forbidden("patch"),
+    "429": faults.too_many(0),
+    "denied with 503": faults.denied("later", 503, "ServiceUnavailable"),
+}
+
+
+@pytest.mark.parametrize("refusal", WROTE_NOTHING)
+def test_a_write_that_certainly_did_not_happen_makes_no_copy_ours(api: FakeApi, refusal: str) -> None:
+    """A user has restored a backup under the name that the next package brings; no other write of ours got a response."""
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+    restored(api, api.get("ConfigMap", "default", "a"), "default")
+    api.fail(faults.unavailable(), method="PATCH", path="configmaps/other$")
+    api.fail(WROTE_NOTHING[refusal], method="PATCH", path="configmaps/copy$")
+    last = annotated(config_map("copy", ours="2"), {DEPENDS_ON: "/namespaces/default/ConfigMap/other"})
+    with pytest.raises(NotOurs):
+        blue.reconcile([config_map("a"), config_map("other"), last])
+    Instance(api.url).reconcile([config_map("a")])
+    assert api.faults_pending == 0
+    assert api.get("ConfigMap", "default", "copy")["data"] == api.get("ConfigMap", "default", "a")["data"]
 
 
 def exported(api: FakeApi, live: Object, namespace: str) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from k8s_cr_driver.cli.package_update import immutable_changes
 from k8s_cr_driver.errors import ApiError, Refused
-from k8s_cr_driver.kube import restarts
 from k8s_cr_driver.objects.immutable import changed_fields, is_replaced
 from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.objects.marks import KEEP, SHARED
@@ -18,6 +17,7 @@ from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.write_errors import Immutable, explained
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import BLUE, Instance, crontab, crontab_crd, obj
+from tests.times import change_times
 from tests.writes.test_replacement import POD, annotated, invalid, update_of
 
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -246,7 +246,7 @@ def test_only_a_refusal_by_admission_counts_against_a_change_of_what_never_chang
     api: FakeApi, answer: faults.Answer, is_replaced: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What cannot be tried because of a webhook, or for which the deletion makes room, is no fault of the object."""
-    monkeypatch.setattr(restarts, "FORBIDDEN_GRACE", 0)
+    change_times(monkeypatch, forbidden=0)
     controllers.run_workloads(api)
     blue, changed = Instance(api.url), copy.deepcopy(POD)
     blue.reconcile([POD])

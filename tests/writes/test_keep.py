@@ -17,8 +17,8 @@ from k8s_cr_driver.kube.discovery import Resource, discover
 from k8s_cr_driver.kube.dry_run import DryRun
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
-from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.objects.marks import INSTANCE_LABEL, KEEP, KEEPS, KEPT_BY, RELEASED_BY, is_managed, used_by, users
+from k8s_cr_driver.objects.keys import Object, annotations_of
+from k8s_cr_driver.objects.marks import INSTANCE_LABEL, KEEP, KEEPS, KEPT_BY, RELEASED_BY, is_kept, is_managed, used_by, users
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes import create_or_apply, delete
@@ -69,6 +69,42 @@ def test_a_kept_stateful_set_and_a_kept_claim_keep_the_data(api: FakeApi, keeps:
 
 
 HOME = obj("v1", "Namespace", "home")
+
+
+
+def test_what_is_kept_while_its_deletion_is_under_way_stays_though_it_may_not_be_read(api: FakeApi) -> None:
+    """A server that has just restarted forbids the read, and its watch reports the annotation."""
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+
+    def keeps(request: Request) -> bool:
+        if request.method == "DELETE" and not is_kept(api.get("ConfigMap", "default", "a")):
+            api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(annotations={KEEP: "true"}))
+        return False
+
+    api.fail(faults.unavailable(), when=keeps)
+    api.fail(faults.forbidden("get"), method="GET", path="configmaps/a$")
+    blue.terminate()
+    assert api.faults_pending == 1, "the 403 was met"
+    assert api.find("ConfigMap", "default", "a")
+
+
+@pytest.mark.parametrize("has_restarted", [True, False])
+def test_a_namespace_that_may_not_be_read_is_not_taken_for_one_that_nobody_deletes(
+    api: FakeApi, caplog: pytest.LogCaptureFixture, has_restarted: bool
+) -> None:
+    green, blue = Instance(api.url, GREEN), Instance(api.url)
+    green.reconcile([obj("v1", "Namespace", "shared")])
+    blue.reconcile([kept(config_map("data", "shared"))])
+    if has_restarted:
+        api.fail(faults.unavailable(), method="GET", path="namespaces/shared$")
+    api.fail(faults.forbidden("get", "namespaces"), method="GET", path="namespaces/shared$")
+    blue.terminate()
+    assert api.faults_pending == 0
+    marks = annotations_of(api.get("Namespace", "", "shared"))
+    assert (f"{KEEPS}/{BLUE}" in marks) is has_restarted
+    warning = "ConfigMap shared/data stays, and another instance may delete its Namespace, which cannot be marked"
+    assert (warning in caplog.text) is not has_restarted
 
 
 def test_a_namespace_outlives_an_object_kept_by_an_earlier_operation(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
