@@ -46,7 +46,9 @@ _NAMED = re.compile(
 )
 """What precedes a secret. Only these words in full, with what follows them, are no secret themselves."""
 _USERINFO = re.compile(r"(://[^\s/@:]{0,100}:|://(?=[^\s/@:\"'<>]{1,200}@))[^\s\"'<>]{1,200}(?=@)")
-_CONVERTED = re.compile(r"(?s)(conversion webhook for [^:]{0,300} failed: )(?!Post \").*")
+_CONVERTED = re.compile(
+    r"(?s)(conversion webhook for [^:]{0,300} failed: )(?!Post \"|the server could not find the requested resource\Z).*"
+)
 """What a conversion webhook says itself: it has whole objects, and of a list nobody knows their values."""
 _EXCERPT = re.compile(r"(found in )(?:#\d{1,9} byte of )?\.\.\.\|.*", re.S)
 """What Go's JSON decoder quotes of the text around an error, to its end."""

@@ -274,6 +274,12 @@ def test_the_message_of_a_rule_without_a_value_is_shown_whole(text: str) -> None
     assert foreign(text) != text
 
 
+def test_what_the_api_server_says_of_a_conversion_webhook_is_shown() -> None:
+    said = "conversion webhook for stable.example.com/v1, Kind=CronTab failed: the server could not find the requested resource"
+    assert foreign(said) == said
+    assert "swordfish" not in foreign(f"{said} swordfish")
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -21,6 +21,7 @@ from k8s_cr_driver.package import vnfd
 from k8s_cr_driver.package.rule_checks import Sourced
 from k8s_cr_driver.vnf.additional_params import Options
 
+_FILE = "A manifest of the package; else those that its request.json names, or all."
 _PARAM = "A parameter, in its type; the value of a secret one is SECRET/KEY."
 
 
@@ -45,14 +46,27 @@ class Wish:
 
     def objects(self, folder: Path) -> list[Object]:
         """Those of the package. Raises InvalidPackage."""
-        return package_input.load(folder, self.given, self.files, all_hooks=self.all_hooks)
+        return package_input.load(folder, self.given, self.files, requested=self.requested, all_hooks=self.all_hooks)
+
+    def in_package(self, folder: Path) -> Wish:
+        """What the request.json of a package asks for, too; options come first. Raises InvalidRequest."""
+        return self._or(Options().updated(mapping(package_input.request_of(folder), "additionalParams")))
+
+    def _or(self, asked: Options) -> Wish:
+        return replace(
+            self,
+            namespace=self.namespace or asked.namespace,
+            files=self.files or asked.files,
+            all_hooks=self.all_hooks or asked.helm_hooks,
+            requested=asked.parameters,
+        )
 
 
 def with_wish(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds --param, --file, --helm-hooks and --namespace; the command gets them as `wish`."""
 
     @click.option("--param", "given", multiple=True, callback=_pairs, metavar="NAME=VALUE", help=_PARAM)
-    @click.option("--file", "files", multiple=True, metavar="FILE", help="A manifest of the package; else all of them.")
+    @click.option("--file", "files", multiple=True, metavar="FILE", help=_FILE)
     @click.option("--helm-hooks", "all_hooks", is_flag=True, help="Apply all of Helm's hooks, as the parameter helm-hooks.")
     @package_input.with_namespace
     @functools.wraps(command)
@@ -90,11 +104,7 @@ def with_request(folder: Path, wish: Wish, findings: Findings) -> Wish:
         findings.add("request", [f"flavourId: {flavour!r} is no flavour of the package; {hint}"])
     rules = rule_files.read({rule_files.LIST: list(asked.health_rules)})
     return replace(
-        wish,
-        namespace=wish.namespace or asked.namespace,
-        files=wish.files or asked.files,
-        all_hooks=wish.all_hooks or asked.helm_hooks,
-        requested=asked.parameters,
+        wish._or(asked),
         rules={
             kind: (written, f"additionalParams health-rules: [{index}]") for index, (kind, written) in enumerate(rules.items())
         },

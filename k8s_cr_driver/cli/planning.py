@@ -64,10 +64,10 @@ def plan_for(
 ) -> tuple[Plan, Instance | None]:
     """The plan of the operation that the options describe, and the instance that it changes; None for a new one.
 
-    Raises InvalidPackage, and NotReady where the server of an API that is needed is down.
+    Raises InvalidPackage and InvalidRequest, and NotReady where the server of an API that is needed is down.
     """
     with package_input.opened(path) as folder, Cluster(kubeconfig, DryRun) as cluster:
-        instance = cluster.instance(id, inventory_namespace) if id else None
+        instance, wish = cluster.instance(id, inventory_namespace) if id else None, wish.in_package(folder)
         desired = wish.objects(folder)
         if down := discovery_gaps.reports(cluster.resources, manifests.foreign_kinds(desired)):
             raise NotReady("Kinds that are needed are unavailable:", down)

@@ -42,6 +42,7 @@ def recover(kubeconfig: Kubeconfig, id: str, path: Path, wish: Wish, inventory_n
     have the label of INSTANCE, and asks. Those that others have labelled are left out. No operation may be running.
     """
     with package_input.opened(path) as folder:
+        wish = wish.in_package(folder)
         desired, place, product = wish.objects(folder), wish.place(folder), run_package.product_of(folder)
     with Cluster(kubeconfig) as cluster:
         if existing := cluster.instances(id=id):

@@ -104,7 +104,7 @@ def _whole(live: Object) -> Object | None:
 class Reflector:
     """
     Follows one kind, in one namespace or ("") in all, selected by labels: by a watch from `start` on, or by `look`s.
-    `failure` is set if the last response could not be read; `last_error` is that of the last request that has failed.
+    `failure` is the error of its last request, None if that has succeeded.
 
     With `resume` a watch begins after that resourceVersion instead of with a Relist. Reflectors that share `initial_events`
     find out once for all whether the server sends them. `keep` returns what is kept of each object at once, None for nothing.
@@ -126,8 +126,7 @@ class Reflector:
         self._connection, self._post, self._version = connection, post, resume
         self._initial_events, self._keep = initial_events or InitialEvents(), keep
         self._ignores_initial_events = False
-        self.failure: Unreadable | None = None
-        self.last_error: DriverError | None = None
+        self.failure: DriverError | None = None
         self._stopped = threading.Event()
         self._response: urllib3.BaseHTTPResponse | None = None
         self._is_initial = False
@@ -169,11 +168,10 @@ class Reflector:
         try:
             follow()
         except ApiError as error:
-            self.last_error = error
+            self.failure = error
             return not self._gives_up(error)
         except TransportError as error:
-            self.last_error = error
-            self.failure = error if isinstance(error, Unreadable) else None
+            self.failure = error
         except DriverError as error:
             self._post(Broken(self, error))
             return False

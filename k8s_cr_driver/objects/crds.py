@@ -7,6 +7,7 @@ means that no controller has looked at the object yet.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +17,10 @@ from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, kind_of, split
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 """The finalizer of a CRD that the API server removes when no object of its kind is left."""
+
+
+_VERSION = re.compile(r"v([1-9]\d{0,18})(?:(alpha|beta)([1-9]\d{0,18}))?", re.ASCII)
+_STAGES = (None, "beta", "alpha")
 
 
 def defined_by(crd: Object) -> GroupKind:
@@ -53,8 +58,18 @@ def _has(crd: Object, condition: str, status: str) -> bool:
 
 
 def served_versions(crd: Object) -> dict[str, dict[str, Any]]:
-    """Name -> entry of `spec.versions`, of the versions that the API server serves."""
-    return {str(version.get("name")): version for version in entries(crd, "spec", "versions") if version.get("served")}
+    """Name -> entry of `spec.versions`, of the versions that the API server serves, in its order of preference."""
+    served = {str(version.get("name")): version for version in entries(crd, "spec", "versions") if version.get("served")}
+    return dict(sorted(served.items(), key=lambda item: _preference(item[0])))
+
+
+def _preference(version: str) -> tuple[int, int, int, int, str]:
+    """Sorts v2, v1, v1beta2, v1beta1, v1alpha1, other: apimachinery, pkg/version (CompareKubeAwareVersionStrings)."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return 1, 0, 0, 0, version
+    major, stage, minor = found.groups()
+    return 0, _STAGES.index(stage), -int(major), -int(minor or 0), ""
 
 
 def stored_version(crd: Object) -> str:

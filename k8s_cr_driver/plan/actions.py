@@ -81,13 +81,15 @@ def used_by_others(others: Collection[str]) -> str:
     return f"used by VNF instance {', '.join(sorted(others))}"
 
 
-def holds(live: Object, keys: Iterable[ObjectKey]) -> bool:
-    """Whether one of the objects is in this Namespace, or of this CRD."""
-    key = key_of(live)
+def why_used(live: Object, keys: Iterable[ObjectKey]) -> str:
+    """Which one of the instance's objects is in this Namespace, or of this CRD; "" if none is."""
+    key, held = key_of(live), list[ObjectKey]()
     if key.group_kind == NAMESPACE:
-        return any(one.namespace == key.name for one in keys)
-    is_defined = key.group_kind == CRD and "spec" in live and not is_refused(live)
-    return is_defined and any(one.group_kind == defined_by(live) for one in keys)
+        held = [one for one in keys if one.namespace == key.name]
+    elif key.group_kind == CRD and "spec" in live and not is_refused(live):
+        kind = defined_by(live)
+        held = [one for one in keys if one.group_kind == kind]
+    return f"{IN_USE}: {min(held)}" if held else ""
 
 
 class Do(enum.Enum):
@@ -120,7 +122,7 @@ class Action(NamedTuple):
     changes: Sequence[Change] = ()
 
     def __str__(self) -> str:
-        return f"{self.do.value:<8}{self.key}" + (f" ({self.why})" if self.why else "")
+        return f"{self.do.value:<7} {self.key}" + (f" ({self.why})" if self.why else "")
 
 
 class Contents(NamedTuple):
@@ -148,7 +150,7 @@ def plan(
     decided, staying = _decided(journal, instance, desired, live)
     actions = [Action(key, *answer) for key, answer in desired.items()]
     for key in sorted(decided):
-        held = (IN_USE if holds(live[key], staying) else "") or others.get(key, NONE).keeps
+        held = why_used(live[key], staying) or others.get(key, NONE).keeps
         decision = decide(journal, instance, live[key], held)
         is_deleted = decision.way is Way.DELETE
         actions.append(Action(key, *((Do.DELETE, others.get(key, NONE).goes) if is_deleted else (Do.RELEASE, decision.why))))

@@ -81,7 +81,7 @@ def _of_vnfcs(whole: CustomResource) -> Iterator[tuple[str, GroupKind, Iterable[
         if one.replicas():
             yield namespace, _AUTOSCALERS, ("list",)
         if orphans := one.orphans():
-            yield namespace, orphans.kind, ("list", "watch", "patch", "delete")
+            yield namespace, orphans.kind, ("list", "watch", "get", "patch", "delete")
 
 
 def _rules(wanted: dict[GroupKind, set[str]], plural: Plural) -> list[Object]:

@@ -219,7 +219,7 @@ def test_the_guests_and_the_objects_for_which_a_namespace_stays_are_named(api: F
     del found["ConfigMap b/own"]
     assert found == {
         "a": ("released", "it holds objects of others: Pod a/guest"),
-        "b": ("released", "it holds objects of this instance"),
+        "b": ("released", "it holds objects of this instance: ConfigMap b/own"),
         "c": ("deleted", ""),
     }
 

@@ -2,11 +2,13 @@
 """`k8s-cr plan`, and the operation that follows it."""
 
 import copy
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from k8s_cr_driver.engine.run.operation import Operation
 from k8s_cr_driver.engine.run.reconcile import Prune
@@ -51,6 +53,17 @@ def test_a_new_instance_follows_its_plan(api: FakeApi, planner: Planner) -> None
     assert set(actions(found).values()) == {"create"}
     follow(api, NEW, found["digest"])
     assert api.names("CronTab") == ["one"]
+
+
+def test_a_plan_is_of_the_request_that_the_package_has(api: FakeApi, tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "package", [config_map("a")])
+    (folder / "Files/kubernetes/more.yaml").write_text(yaml.safe_dump(config_map("b")))
+    [first, more] = sorted(path.name for path in (folder / "Files/kubernetes").iterdir())
+    wanted = {"lcm-kubernetes-def-files": [f"Files/kubernetes/{first}"], "namespace": "default"}
+    (folder / "request.json").write_text(json.dumps({"flavourId": "simple", "additionalParams": wanted}))
+    assert actions(tool.json("plan", str(folder))) == {"ConfigMap default/a": "create"}
+    both = tool.json("plan", str(folder), *(f"--file=Files/kubernetes/{name}" for name in (first, more)))
+    assert actions(both).keys() == {"ConfigMap default/a", "ConfigMap default/b"}
 
 
 @pytest.mark.parametrize("others", [[], [NEW[0], config_map("a", "home", a="2"), *NEW[2:]], [*NEW, config_map("b")]])

@@ -575,3 +575,14 @@ def test_an_object_that_others_have_written_in_another_version_is_adopted_if_tha
     else:
         blue.reconcile([in_v2(crontab("one"))])
     assert api.get("CronTab", "default", "one")["metadata"]["uid"] == uid
+
+
+def test_an_object_that_its_watch_has_not_reported_is_called_so_with_the_error_of_the_watch(api: FakeApi) -> None:
+    """The conversion webhook of the version that is watched does not respond."""
+    api.fail(faults.stream_cut(after=1), path="/v2/crontabs")
+    api.fail(faults.internal("conversion webhook for v2 failed: x"), path="/v2/crontabs", times=1000)
+    with pytest.raises(NotReady) as raised:
+        Instance(api.url, seconds=2).reconcile([of_two_versions(), crontab("one")])
+    kind = "CronTab.stable.example.com"
+    assert f"{kind} default/one: Waiting (NotReported): applied, but its watch has not reported it yet" in str(raised.value)
+    assert f"{kind} *: Waiting (NotListed): the server of stable.example.com/v2 has not listed crontabs" in str(raised.value)

@@ -150,6 +150,21 @@ def test_a_package_s_own_crd_describes_its_kind_with_no_request(api: FakeApi) ->
     assert len(api.requests) == count
 
 
+@pytest.mark.parametrize(
+    "versions",
+    [["v1alpha1", "v1"], ["v1beta1", "v2alpha1", "v1beta2"], ["x", "v3alpha2", "v3alpha10"], ["b", "a"], ["v1", "v10", "v2"]],
+)
+def test_a_package_s_crd_is_read_in_the_version_that_the_server_will_prefer(versions: list[str]) -> None:
+    """Whatever stands first: stages, then numbers, then letters."""
+    crd = crontab_crd()
+    [version] = crd["spec"]["versions"]
+    crd["spec"]["versions"] = [{**version, "name": name} for name in versions]
+    resources = Resources()
+    resources.add_crd(crd)
+    found = resources.find(GroupKind("stable.example.com", "CronTab"))
+    assert found is not None and found.version in ("v1", "v1beta2", "v3alpha10", "a", "v10")
+
+
 def test_a_package_s_crd_is_believed_over_the_one_that_it_replaces(api: FakeApi) -> None:
     api.put(crontab_crd())
     resources = ask(api)

@@ -82,7 +82,7 @@ def test_an_event_of_a_watch_waits_for_memory(api: FakeApi, monkeypatch: pytest.
         with connection.memory.taken(99_990, 0.0):
             watch = Reflector(connection, CONFIG_MAPS, "", "", seen.put)
             watch.start(lambda: None)
-            wait_until(lambda: "memory of this conductor" in str(watch.last_error))
+            wait_until(lambda: "memory of this conductor" in str(watch.failure))
             assert seen.empty()
         relist = seen.get(timeout=30)
         watch.stop()

@@ -113,7 +113,7 @@ def test_what_a_schema_has_less(old: Object, new: Object, found: list[str]) -> N
 def test_a_version_that_is_not_served_and_a_subresource_that_is_missing_are_less() -> None:
     old, new = crd(("v1", OPEN), ("v2", OPEN)), crd(("v2", OPEN))
     old["spec"]["versions"][1]["subresources"] = {"status": {}}
-    assert list(map(str, narrowed(old, new))) == ["version v1 is not served any more", "subresources.status (v2) is missing"]
+    assert list(map(str, narrowed(old, new))) == ["subresources.status (v2) is missing", "version v1 is not served any more"]
     unserved = copy.deepcopy(old)
     unserved["spec"]["versions"][0]["served"] = False
     assert list(map(str, narrowed(old, unserved))) == ["version v1 is not served any more"]

@@ -20,9 +20,9 @@ from k8s_cr_driver.plan.actions import (
     Way,
     decide,
     digest,
-    holds,
     may_go,
     plan,
+    why_used,
 )
 from k8s_cr_driver.plan.field_diff import Change
 from tests.instance import BLUE, GREEN, config_map, crontab, crontab_crd, obj
@@ -88,7 +88,8 @@ def test_how_an_object_leaves(live: Object, is_adopted: bool, held: str, way: Wa
 def test_what_holds_what_stays_is_released(shared: Object, held: list[Object], wanted: list[Object]) -> None:
     lives = {key_of(one): one for one in (shared, *held)}
     actions = plan(InventoryContent(), BLUE, {key_of(one): Answer(Do.LEAVE) for one in wanted}, lives, {})
-    assert Action(key_of(shared), Do.RELEASE, IN_USE) in actions
+    [stays] = [*held, *wanted]
+    assert Action(key_of(shared), Do.RELEASE, f"{IN_USE}: {key_of(stays)}") in actions
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_what_holds_what_stays_is_released(shared: Object, held: list[Object], w
     [(HOME, key_of(MAP), True), (CRD, key_of(crontab("one")), True), (CRD, key_of(MAP), False), (MAP, key_of(MAP), False)],
 )
 def test_a_namespace_and_a_crd_hold_objects(shared: Object, key: ObjectKey, is_held: bool) -> None:
-    assert holds(shared, [key]) is is_held
+    assert why_used(shared, [key]) == (f"{IN_USE}: {key}" if is_held else "")
 
 
 @pytest.mark.parametrize("do", [Do.CREATE, Do.APPLY, Do.REPLACE, Do.LEAVE, Do.CONFLICT, Do.REFUSE])

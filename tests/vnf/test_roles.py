@@ -63,7 +63,7 @@ def test_it_has_what_functional_tests_need(package: str, file: str) -> None:
         ([crontab("one")], {("default", "stable.example.com", "crontabs", "patch")}),
         ([crontab("one")], {("", "apiextensions.k8s.io", "customresourcedefinitions", "get")}),
         ([deployment()], {("blue", "", "pods", "delete"), ("blue", "apps", "replicasets", "list")}),
-        ([stateful_set("db")], {("default", "", "persistentvolumeclaims", "delete")}),
+        ([stateful_set("db")], {("default", "", "persistentvolumeclaims", verb) for verb in ("get", "delete")}),
         ([obj("v1", "Namespace", "new"), config_map("a", "new")], {("", "", "configmaps", "create")}),
         ([obj("v1", "Namespace", "n")], {("", "", "pods", "list"), ("", "", "namespaces", "patch")}),
         ([obj("v1", "Namespace", "n")], {("", "batch", "cronjobs", "list"), ("", "apps", "daemonsets", "list")}),

@@ -24,7 +24,7 @@ from k8s_cr_driver.objects.crds import defined_by, is_refused
 from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import CRD, Object, ObjectKey, is_of_every_namespace, key_of, owner_names, owner_uids, split
 from k8s_cr_driver.objects.marks import SHARED, is_kept
-from k8s_cr_driver.plan.actions import IN_USE, holds, stays
+from k8s_cr_driver.plan.actions import IN_USE, stays, why_used
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.writes.context import is_selected
@@ -213,15 +213,15 @@ class Pruner:
 
     async def _remove(self, node: ToDelete, live: Object) -> None:
         is_shared = node.key.group_kind in SHARED and self.deletes(live)
-        why = IN_USE if is_shared else ""
+        why = self._why_used(live) if is_shared else ""
         try:
-            if is_shared and not self._is_used(live):
+            if is_shared and not why:
                 why = await self._departures.why_it_stays(node)
                 if self._run.loop.refusals:
                     return
                 live = node.live or live
-            if is_shared and self._is_used(live):  # what it holds is kept since it was looked into
-                why = IN_USE
+            if is_shared:
+                why = self._why_used(live) or why  # what it holds may be kept since it was looked into
             where = self._run.context, node.obj, node.resource, live, self._grace_period
             removal = await self._departures.call(remove, *where, why=why)
         except DriverError as error:
@@ -236,9 +236,11 @@ class Pruner:
     def _is_current(self, node: ToDelete) -> bool:
         return self.nodes.get(node.key) is node
 
-    def _is_used(self, live: Object) -> bool:
-        """Whether objects that stay need this Namespace or CRD."""
-        return not is_refused(live) and (self._uses(live) or holds(live, self._kept))
+    def _why_used(self, live: Object) -> str:
+        """Which objects that stay need this Namespace or CRD; "" if none does."""
+        if is_refused(live):
+            return ""
+        return IN_USE if self._uses(live) else why_used(live, self._kept)
 
     def _keep(self, key: ObjectKey, live: Object) -> None:
         if not self.deletes(live):

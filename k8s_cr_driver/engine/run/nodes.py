@@ -155,6 +155,8 @@ class Desired(Node):
         if self.phase is Phase.BLOCKED:
             waits = ", ".join(sorted(map(str, self.needs | self.after))[:3]) or "the server to list its kind"
             return Report(self.key, State.WAITING.value, "Blocked", f"not applied yet, waits for {waits}")
+        if self.phase is Phase.SENT and self.live is None:
+            return Report(self.key, State.WAITING.value, "NotReported", "applied, but its watch has not reported it yet")
         return reported(self.key, self.health, since, sent, SentValues([self.live] if self.live else []))
 
     def ready_line(self) -> str:

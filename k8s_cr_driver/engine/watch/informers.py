@@ -21,7 +21,7 @@ from k8s_cr_driver.engine.run.nodes import is_another, is_older, version
 from k8s_cr_driver.engine.watch.discovery_gaps import Unserved
 from k8s_cr_driver.engine.watch.reflectors import Reflectors
 from k8s_cr_driver.engine.watch.strangers import Strangers
-from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused
+from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused, Unreadable
 from k8s_cr_driver.journal.store import CONFIG_MAPS
 from k8s_cr_driver.journal.stored_form import parse_scope
 from k8s_cr_driver.kube import watch
@@ -170,18 +170,21 @@ class Informers:
     def unlisted(self) -> list[Report]:
         """One report for each kind that is not listed yet."""
         unread = {report.key: report for report in self.unread(self._kinds)}
-        last = {one.resource.group_kind: one.last_error for one in self._reflectors}
         listed = [
-            _not_listed(resource, one.refused, last.get(kind))
+            _not_listed(resource, one.refused)
             for kind, one in sorted(self._kinds.items(), key=lambda pair: pair[0])
             if one.awaited and (resource := self._run.resources.find(kind))
         ]
         return self._unserved.reports() + [unread.get(report.key, report) for report in listed]
 
     def unread(self, kinds: Collection[GroupKind]) -> list[Report]:
-        """One report for each of the kinds of which the newest response cannot be read, so that its changes are not seen."""
+        """One report for each of the kinds of which the newest request has failed, so that its changes are not seen."""
         failing = {one.resource.group_kind: one for one in self._reflectors if one.failure}
-        return [_not_listed(one.resource, one.failure) for kind, one in sorted(failing.items()) if kind in kinds]
+        return [
+            _not_listed(one.resource, self._kinds[kind].refused, one.failure)
+            for kind, one in sorted(failing.items())
+            if kind in kinds and kind in self._kinds
+        ]
 
     def everything(self) -> list[tuple[ObjectKey, Object]]:
         """The newest state of every object that the watches select."""
@@ -277,10 +280,11 @@ class Informers:
             inventory.fence.check(None if message.deleted else parse_scope(message.live))
 
 
-def _not_listed(resource: Resource, error: DriverError | None, last: DriverError | None = None) -> Report:
-    """`error`: why it never will; `last`: of the last try."""
+def _not_listed(resource: Resource, refused: DriverError | None, last: DriverError | None = None) -> Report:
+    """`refused`: why it never will; `last`: of the last try."""
     yet = f"the server of {resource.api_version} has not listed {resource.plural} yet"
-    why = str(error or (f"{yet}: {last}" if last else yet))
+    told = refused or (last if isinstance(last, Unreadable) else None)
+    why = str(told) if told else f"{yet}: {last}" if last else yet
     return Report(ObjectKey(*resource.group_kind, "", "*"), State.WAITING.value, "NotListed", why)
 
 
