@@ -15,12 +15,14 @@ from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.journal.inventory import Inventory
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources.builtin import Pod
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 from tests.fake_api import FakeApi, faults
-from tests.instance import BLUE, CONDITIONS, Instance, config_map, crontab, crontab_crd, job, obj, status, wait_for
+from tests.fake_api.recording import Request
+from tests.instance import BLUE, CONDITIONS, Instance, annotated, config_map, crontab, crontab_crd, job, obj, status, wait_for
 from tests.times import change_times
 from tests.writes.test_replacement import COMPLETE, image_of, uid_of
 
@@ -246,3 +248,38 @@ def test_a_rollback_creates_the_pod_again_whose_deletion_a_change_has_begun(api:
     api.release("Pod", "default", "one")
     run.result(10)
     assert api.names("Pod", "default") == ["one"]
+
+
+def test_what_waits_for_a_job_that_is_done_and_gone_waits_for_what_that_has_waited_for(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the run that has made all of them: a webhook of the last may look at the first."""
+    first, last = crontab("first"), config_map("last", x="1")
+    between = job("one", "i:1", **{DEPENDS_ON: "stable.example.com/namespaces/default/CronTab/first"})
+    last = annotated(last, {DEPENDS_ON: "batch/namespaces/default/Job/one"})
+    api.react("Job", runs_at_once(api, "i:1"))
+    blue = Instance(api.url)
+    run = blue.start([crontab_crd(**CONDITIONS), first, between, last])
+    blue.wait_until_reported("first", "Waiting")
+    api.set_status("CronTab", "default", "first", status())
+    run.result(10)
+    api.delete("Job", "default", "one")
+    early: list[bool] = []
+
+    def is_early(_: Request) -> bool:
+        early.append(not ready)
+        return False
+
+    ready: list[bool] = []
+    api.fail(faults.denied("no"), method="PATCH", path="configmaps/last$", when=is_early)
+    change_times(monkeypatch, first_backoff=0.5)
+    api.fail(faults.unavailable(), method="PATCH", path="crontabs/first$")  # so that the last would be sent before it
+    blue.heard.clear()
+    changed = crontab("first", schedule="0 5 * * *")
+    run = blue.start([crontab_crd(**CONDITIONS), changed, between, {**last, "data": {"x": "2"}}])
+    blue.wait_until_reported("first", "Waiting")
+    ready.append(True)
+    api.set_status("CronTab", "default", "first", status(generation=2))
+    run.result(10)
+    assert early == [False]
+    assert not api.find("Job", "default", "one")

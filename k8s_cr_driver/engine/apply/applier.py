@@ -51,10 +51,7 @@ class Applier:
         for node in self._set.by_kind.get(kind, ()):
             node.finished = node.finished or (node.key not in self._set.rerun and node.has_ended(inventory, node.live))
             node.has_former_end = node.key in ended and not node.finished
-            if node.finished and node.live is None:
-                self._finish(node)
-            else:
-                self._try(node)
+            self._try(node)
 
     def observe(self, node: Desired, live: Object | None) -> None:
         """A watch reports one of our objects; None: it no longer exists."""
@@ -68,9 +65,13 @@ class Applier:
             self._notes.end(node)  # before the response to its creation
 
     def _try(self, node: Desired) -> None:
-        """Applies the object if its dependencies are ready, or written, and its kind is listed."""
+        """Applies the object if its dependencies are ready, or written, and its kind is listed. What has ended stays gone."""
         is_free = node.phase is Phase.BLOCKED and not (node.needs or node.after) and not self._loop.refusals
-        if is_free and not self._is_held and self._informers.is_listed(node.key.group_kind):
+        if not is_free or self._is_held or not self._informers.is_listed(node.key.group_kind):
+            return
+        if node.finished and (node.vanished or node.live is None):
+            self._finish(node)
+        else:
             node.phase, node.is_new, node.gone = Phase.SENDING, node.live is None, ""
             self._loop.start(self._send(node, node.live))
 
@@ -193,7 +194,8 @@ class Applier:
     def _gone(self, node: Desired) -> None:
         node.vanished = True
         if node.finished:
-            self._finish(node)
+            node.phase = Phase.BLOCKED  # what waits for it waits for what it has waited for
+            self._try(node)
             return
         if node.phase is Phase.SENDING:
             node.gone = str(field(node.live, "metadata", "uid"))
