@@ -238,9 +238,7 @@ class Pruner:
 
     def _why_used(self, live: Object) -> str:
         """Which objects that stay need this Namespace or CRD; "" if none does."""
-        if is_refused(live):
-            return ""
-        return IN_USE if self._uses(live) else why_used(live, self._kept)
+        return "" if is_refused(live) else IN_USE if self._uses(live) else why_used(live, self._kept)
 
     def _keep(self, key: ObjectKey, live: Object) -> None:
         if not self.deletes(live):
