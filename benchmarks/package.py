@@ -19,6 +19,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import APPLY, Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import manifests
 from k8s_cr_driver.resources.registry import resource_for
@@ -66,6 +67,8 @@ class Instance:
             objects = copy.deepcopy(list(objects))
             resources = discover(connection)
             manifests.place(objects, resources.scope_of)
+            for crd in crds_of(objects).values():
+                resources.add_crd(crd)
             heard = {"progress": progress} if progress else {}
             operation = Operation("benchmark", self.id, self.seconds, **heard)
             target = WriteContext(Client(connection, resources), Inventory(connection, "default", self.id))
