@@ -24,7 +24,7 @@ from rich.table import Table
 
 from benchmarks import package
 from benchmarks.package import Instance
-from functional_tests.client import Body, Client
+from functional_tests.client import Client
 from functional_tests.objects import Object, Place, config_map, namespace
 from functional_tests.packages import Package
 from functional_tests.testbed import bed, paths
@@ -36,11 +36,11 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.kubeconfig import endpoint as kubeconfig_endpoint
-from k8s_cr_driver.objects.keys import key_of
+from k8s_cr_driver.objects.keys import key_of, kind_of
+from k8s_cr_driver.objects.marks import SHARED
 
 _PLACE = Place("operations")
 _THREADS = 8
-_SHARED = ("Namespace", "CustomResourceDefinition")
 Taken = dict[str, list[float]]
 
 
@@ -55,12 +55,12 @@ def main() -> None:
     vim, endpoint = connection_info(kubeconfig), kubeconfig_endpoint(kubeconfig)
     with onboarded(tacker, spread()) as vnfd:
         for _ in range(options.rounds):
-            operate([instance(tacker, vim, vnfd)], "180 objects", taken)
+            operate([Vnf.create(tacker, vim, vnfd)], "180 objects", taken)
             delete_bare(endpoint, spread(), taken)
     with onboarded(tacker, [config_map(f"map-{number}") for number in range(20)]) as vnfd:
         spaces = [namespace(f"operations-{number}") for number in range(options.instances)]
         Instance(endpoint).reconcile(spaces)
-        made = [instance(tacker, vim, vnfd, Place(one["metadata"]["name"])) for one in spaces]
+        made = [Vnf.create(tacker, vim, vnfd, Place(one["metadata"]["name"])) for one in spaces]
         operate(made, f"{options.instances} instances of 20 objects at once", taken)
         remove(endpoint, spaces)
     show(taken)
@@ -87,10 +87,6 @@ def onboarded(tacker: Client, objects: Sequence[Object]) -> Iterator[str]:
         tacker.delete_package(found["id"])
 
 
-def instance(tacker: Client, vim: Body, vnfd: str, place: Place | None = None) -> Vnf:
-    return Vnf.create(tacker, vim, vnfd, place)
-
-
 def operate(vnfs: Sequence[Vnf], what: str, taken: Taken) -> None:
     """Instantiates all, then terminates all; each time until the last operation is COMPLETED."""
     verbs: dict[str, Callable[[Vnf], str]] = {
@@ -111,8 +107,8 @@ def delete_bare(endpoint: Endpoint, objects: Sequence[Object], taken: Taken) -> 
     """Makes the objects, and deletes them without the driver: Namespaces and CRDs after what is in them."""
     Instance(endpoint).reconcile(objects)
     started = time.perf_counter()
-    remove(endpoint, [obj for obj in objects if obj["kind"] not in _SHARED])
-    remove(endpoint, [obj for obj in objects if obj["kind"] in _SHARED])
+    remove(endpoint, [obj for obj in objects if kind_of(obj) not in SHARED])
+    remove(endpoint, [obj for obj in objects if kind_of(obj) in SHARED])
     taken.setdefault("deletion of the 180 objects by bare HTTP", []).append(time.perf_counter() - started)
 
 

@@ -21,7 +21,7 @@ from k8s_cr_driver.package import vnfd
 from k8s_cr_driver.package.rule_checks import Sourced
 from k8s_cr_driver.vnf.additional_params import Options
 
-_FILE = "A manifest of the package; else those that its request.json names, or all."
+_FILE = "A manifest of the package; with any, no other is taken."
 _PARAM = "A parameter, in its type; the value of a secret one is SECRET/KEY."
 
 

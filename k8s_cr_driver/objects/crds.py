@@ -7,6 +7,7 @@ means that no controller has looked at the object yet.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -63,6 +64,7 @@ def served_versions(crd: Object) -> dict[str, dict[str, Any]]:
     return dict(sorted(served.items(), key=lambda item: _preference(item[0])))
 
 
+@functools.lru_cache(maxsize=1024)
 def _preference(version: str) -> tuple[int, int, int, int, str]:
     """Sorts v2, v1, v1beta2, v1beta1, v1alpha1, other: apimachinery, pkg/version (CompareKubeAwareVersionStrings)."""
     found = _VERSION.fullmatch(version)

@@ -71,7 +71,6 @@ def test_a_kept_stateful_set_and_a_kept_claim_keep_the_data(api: FakeApi, keeps:
 HOME = obj("v1", "Namespace", "home")
 
 
-
 def test_what_is_kept_while_its_deletion_is_under_way_stays_though_it_may_not_be_read(api: FakeApi) -> None:
     """A server that has just restarted forbids the read, and its watch reports the annotation."""
     blue = Instance(api.url)

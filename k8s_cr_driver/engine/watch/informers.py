@@ -283,8 +283,8 @@ class Informers:
 def _not_listed(resource: Resource, refused: DriverError | None, last: DriverError | None = None) -> Report:
     """`refused`: why it never will; `last`: of the last try."""
     yet = f"the server of {resource.api_version} has not listed {resource.plural} yet"
-    told = refused or (last if isinstance(last, Unreadable) else None)
-    why = str(told) if told else f"{yet}: {last}" if last else yet
+    error = refused or (last if isinstance(last, Unreadable) else None)
+    why = str(error) if error else f"{yet}: {last}" if last else yet
     return Report(ObjectKey(*resource.group_kind, "", "*"), State.WAITING.value, "NotListed", why)
 
 
